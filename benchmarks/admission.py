@@ -22,14 +22,14 @@ from policies import bare
 import gridsim as gs
 from gridsim.engine.setup import Engine
 from gridsim.machine.blocks import earliest, reserve
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.admission import trial
 from gridsim.policy.admission.mrt import MRT
 from gridsim.policy.admission.msb import MSB
 from gridsim.policy.admission.plan import Plan, Search
-from gridsim.policy.admission.price import term
+from gridsim.policy.admission.plan_cost import term
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.queue import Requests
 from gridsim.testing import admission_oracle
@@ -177,8 +177,8 @@ class Counted:
         self._pool, self.count = trial.pool_trial.py_func(tuple(search)), 0
         self.state, self.cost = self._pool.state, self._pool.cost
 
-    def lay_down(self, jobs: Any, *how: Any) -> int:
-        laid = int(trial.lay_down(self._pool, jobs, *how))
+    def place_all(self, jobs: Any, *how: Any) -> int:
+        laid = int(trial.place_all(self._pool, jobs, *how))
         self.count += min(laid + 1, len(jobs))
         return laid
 
@@ -208,7 +208,7 @@ class Counted:
         return self._pool.estimate
 
 
-trial.lay_down.register(Counted, Counted.lay_down)
+trial.place_all.register(Counted, Counted.place_all)
 trial.all_in_time.register(Counted, Counted.all_in_time)
 for each in (trial.keep_first, trial.take_off, trial.save):
     each.register(Counted, lambda counted, *how, each=each: each(counted._pool, *how))

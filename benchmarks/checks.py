@@ -27,10 +27,10 @@ from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.protocols import Lanes, Offer
 from gridsim.policy.reservation import Easy
-from gridsim.policy.scheduler import guaranteed, planned, state, turns
+from gridsim.policy.scheduler import deadline_guarantee, plan_based, state, turns
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.transform.deadlines import Deadlines
 from gridsim.workload.transform.load_factor import OfferedLoad
@@ -97,13 +97,13 @@ def _unchecked(*_: Any) -> None:
 
 
 WITHOUT: list[tuple[Any, str, Any]] = [
-    *((module, "ranks_of", _unchecked_ranks) for module in (state, turns, planned, plan)),
+    *((module, "ranks_of", _unchecked_ranks) for module in (state, turns, plan_based, plan)),
     *(
         (module, "offer_of", lambda admission, *rest: admission.plan(*rest))
-        for module in (guaranteed, planned, feedback, restart)
+        for module in (deadline_guarantee, plan_based, feedback, restart)
     ),
     (state, "lanes_of", lambda rule, queue: rule.lanes(queue)),
-    (turns, "whole_numbers", lambda policy, what, answer, *_, **__: answer),
+    (turns, "integer_column", lambda policy, what, answer, *_, **__: answer),
     (Cluster, "_check_decision", _unchecked),
     (Cluster, "_check_quote", _unchecked),
     (Plan, "reserve", _unchecked_reserve),

@@ -20,7 +20,7 @@ import numpy as np
 from limit import REFERENCE, Trace, by_reference, compiled_reference, simulated, traced
 
 from gridsim.errors import CheckFailed
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.model.workload import Workload
 from gridsim.record import Record

@@ -16,13 +16,13 @@ import numpy as np
 import gridsim as gs
 from gridsim.model.workload import Workload
 from gridsim.scenario import transformed
-from gridsim.testing.moldable_oracle import molded
+from gridsim.testing.moldable_oracle import moldable_schedule
 
 CORES = 430
 POLICIES = (
     "easy",
     "conservative",
-    "molding?partition=asked",
+    "moldable?partition=rigid",
     "moldable-greedy",
     "moldable-submit",
     "moldable-base",
@@ -88,7 +88,7 @@ def growth(counts: Sequence[int]) -> None:
         if waiting <= PLAIN_UP_TO:
             few = flood(waiting, 20)
             begun = time.process_time()
-            molded(few, CORES, "aggressive-fair-share", wf=1.0, gap=0.9)
+            moldable_schedule(few, CORES, "aggressive-fair-share", wf=1.0, gap=0.9)
             plain = f"{1e3 * (time.process_time() - begun) / len(few):,.1f}"
         print(f"{waiting:7} " + " ".join(f"{value:26.3f}" for value in spent) + f" {plain:>20}", flush=True)
 

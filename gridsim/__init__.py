@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gridsim.scenario import Scenario as Scenario
     from gridsim.simulation import simulate as simulate
     from gridsim.testing.conformance import verify as verify
-    from gridsim.testing.schedules import validate as validate
+    from gridsim.testing.schedule_reader import validate as validate
     from gridsim.workload.read import read_workload as read_workload
     from gridsim.workload.synthetic.lublin import Lublin as Lublin
     from gridsim.workload.synthetic.lublin import default_workload as default_workload
@@ -69,7 +69,7 @@ _HOME = {
     "reproduce": "campaign.paper",
     "simulate": "simulation",
     "sweep": "ask",
-    "validate": "testing.schedules",
+    "validate": "testing.schedule_reader",
     "verify": "testing.conformance",
     "whatif": "questions.whatif",
 }

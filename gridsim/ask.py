@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.campaign.comparisons import Alike, Comparisons
+from gridsim.campaign.comparisons import Comparisons, Replications
 from gridsim.campaign.run import Finished, Progress, Summary, run_campaign
 from gridsim.campaign.store import Shard, Store
 from gridsim.campaign.sweep import Sweep, write_runs
@@ -27,7 +27,7 @@ from gridsim.questions import quote as quoting
 from gridsim.questions.explain import Explanation
 from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import usual_policy
-from gridsim.questions.replicate import default_shakes, families
+from gridsim.questions.run_replications import default_shakes, families
 from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.campaign import figures as figures_of
 from gridsim.report.campaign import write_tables
@@ -319,13 +319,13 @@ def sweep(
     """
     if not isinstance(campaign, Sweep):
         asked: Any = {"shake": shake, "shake_by": shake_by, "resample": resample, "resample_load": resample_load}
-        campaign = Sweep.from_toml(campaign, alike=Alike(**asked, flurries=flurries))
+        campaign = Sweep.from_toml(campaign, replications=Replications(**asked, flurries=flurries))
     store = Store(out or f"{campaign.name}-results")
     campaign.belongs(store)
     part = Shard() if shard is None else Shard.of(shard)
     how: Any = {"workers": workers, "executor": executor, "shard": part}
     summary = run_campaign(campaign, store.folder, retry_failed=retry_failed, listener=listener, **how)
-    if not part.whole:
+    if not part.is_complete:
         return summary
     return replace(summary, comparisons=write_campaign(campaign, store, summary.at, figures))
 

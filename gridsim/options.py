@@ -8,13 +8,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gridsim.engine.setup import Engine
-from gridsim.entities.instant import Mode, modes
-from gridsim.entities.limited import Limits
+from gridsim.entities.event_priorities import Mode, modes
 from gridsim.entities.router import Split
+from gridsim.entities.walltime_limit import Limits
 from gridsim.errors import InputError
 from gridsim.model.failures import Failures
-from gridsim.model.pools import Partitions
-from gridsim.model.time import NEVER, whole
+from gridsim.model.partitions import Partitions
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import name_of
 
@@ -77,7 +77,7 @@ class Run:
         if not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise InputError(f"{self.seed!r} is not a whole number from 0", field="seed")
         tick = 1.0 if self.tick is None else self.tick
-        if not isinstance(tick, int | float) or not 0 < whole(tick) < NEVER:
+        if not isinstance(tick, int | float) or not 0 < to_us(tick) < NEVER:
             raise InputError(f"{self.tick!r} is not a number of seconds; at least 1e-06 is needed", field="tick")
         if self.split not in get_args(Split):
             raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
@@ -85,7 +85,7 @@ class Run:
             raise InputError(f"'{self.partitions}' is neither apart nor pooled", field="partitions")
         if self.limits not in get_args(Limits):
             raise InputError(f"'{self.limits}' is not one of {', '.join(get_args(Limits))}", field="limits")
-        if self.until is not None and not (isinstance(self.until, int | float) and 0 < whole(self.until) < NEVER):
+        if self.until is not None and not (isinstance(self.until, int | float) and 0 < to_us(self.until) < NEVER):
             raise InputError(f"{self.until!r} is not a time; seconds above 0 are needed", field="until")
         if self.engine not in get_args(Engine):
             raise InputError(f"'{self.engine}' is not one of {', '.join(get_args(Engine))}", field="engine")

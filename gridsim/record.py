@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
-from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
 
 
@@ -205,11 +205,11 @@ class Requested:
 class Refusal(NamedTuple):
     """Reason for the rejection of a job: keyword, requested amount, largest allowed amount, and the rule.
 
-    ``asked`` and ``most`` are numbers in *unit*, or ``asked`` describes the request in words and ``most`` is None.
+    ``requested`` and ``most`` are numbers in *unit*, or ``requested`` is a description and ``most`` is None.
     """
 
     reason: str
-    asked: float | str
+    requested: float | str
     most: float | None
     unit: str
     rule: str
@@ -227,7 +227,7 @@ class Reasons:
         Rows of the workload and of *words*, by job, then in order of time.
     since_us, until_us : (k,) int64
         Interval, whole microseconds; `NEVER` for a reason that lasted to the end.
-    reach, free : (n,) int64
+    eligible, free : (n,) int64
         Cores of the nodes that are eligible for each job, and how many of them were free when it was submitted; -1 if
         unknown.
     pool : (n,) int64
@@ -241,19 +241,19 @@ class Reasons:
     word: IntArray
     since_us: IntArray
     until_us: IntArray
-    reach: IntArray
+    eligible: IntArray
     free: IntArray
     pool: IntArray
     refused: Mapping[int, Refusal] = field(default_factory=dict)
 
     def select(self, rows: Any) -> Reasons:
         """Return the promises of some jobs (mask, slice or indices)."""
-        place = _places(len(self.reach), rows)
+        place = _places(len(self.eligible), rows)
         chosen = np.flatnonzero(place[self.job] >= 0)
         chosen = chosen[np.argsort(place[self.job[chosen]], kind="stable")]
         refused = {int(place[job]): why for job, why in self.refused.items() if place[job] >= 0}
         columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("word", "since_us", "until_us")}
-        columns |= {name: getattr(self, name)[rows] for name in ("reach", "free", "pool")}
+        columns |= {name: getattr(self, name)[rows] for name in ("eligible", "free", "pool")}
         return replace(self, job=place[self.job[chosen]], refused=refused, **columns)
 
 
@@ -480,8 +480,8 @@ class Record:
         ]
         return cls(
             workload=workload,
-            start_us=whole(np.array([row["start"] if done else np.inf for row, done in zip(rows, ran, strict=True)])),
-            end_us=whole(np.array([row["end"] if done else np.inf for row, done in zip(rows, ran, strict=True)])),
+            start_us=to_us(np.array([row["start"] if done else np.inf for row, done in zip(rows, ran, strict=True)])),
+            end_us=to_us(np.array([row["end"] if done else np.inf for row, done in zip(rows, ran, strict=True)])),
             status=np.array(status, dtype=np.int8),
             cluster=np.zeros(len(rows), dtype=np.int16),
             cores=cores or int(workload.cores.max()),

@@ -45,14 +45,14 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "scheduler": (
         "gridsim.policy.scheduler.backfilling",
-        "gridsim.policy.scheduler.planned",
-        "gridsim.policy.scheduler.guaranteed",
+        "gridsim.policy.scheduler.plan_based",
+        "gridsim.policy.scheduler.deadline_guarantee",
         "gridsim.policy.scheduler.moldable_scheduler",
         "gridsim.policy.scheduler.slurm",
     ),
     "predictor": ("gridsim.policy.prediction",),
     "corrector": ("gridsim.policy.correction",),
-    "backfill_order": ("gridsim.policy.tail",),
+    "backfill_order": ("gridsim.policy.backfill_order",),
     "partition": ("gridsim.policy.partition",),
     "speedup": ("gridsim.model.speedup",),
     "reader": ("gridsim.workload.readers",),
@@ -248,7 +248,7 @@ def spellings(kind: str) -> list[str]:
     return list(_table(kind))
 
 
-def knows(kind: str, name: str) -> bool:
+def is_registered(kind: str, name: str) -> bool:
     """Return whether *name* is a registered class of the kind."""
     return name in _table(kind)
 

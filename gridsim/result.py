@@ -20,8 +20,8 @@ from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
 from gridsim.model.allocations import numbered_runs
+from gridsim.model.dataframes import html_repr
 from gridsim.model.demand import columns_of
-from gridsim.model.frames import card
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform
@@ -156,7 +156,7 @@ class Result:
         if record.predictions is not None:
             columns |= _predicted(record, record.predictions)
         if record.reasons is not None:
-            columns |= {"reach": record.reasons.reach, "free": record.reasons.free, "pool": record.reasons.pool}
+            columns |= {name: getattr(record.reasons, name) for name in ("eligible", "free", "pool")}
         if record.promises is not None:
             promises = record.promises
             if promises.guarantees:
@@ -321,10 +321,11 @@ class Result:
             return {}
         rows = sorted(told.refused)
         why = [told.refused[row] for row in rows]
+        requested = [each.requested for each in why]
         return {
             "job": self.workload.job[rows],
             "reason": np.array([each.reason for each in why]),
-            "asked": np.array([each.asked if isinstance(each.asked, str) else f"{each.asked:g}" for each in why]),
+            "requested": np.array([it if isinstance(it, str) else f"{it:g}" for it in requested]),
             "most": np.array([np.nan if each.most is None else each.most for each in why], dtype=np.float64),
             "unit": np.array([each.unit for each in why]),
             "rule": np.array([each.rule for each in why]),
@@ -383,7 +384,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the main metrics as HTML for notebooks."""
-        return card(repr(self).strip("<>"), self._main())
+        return html_repr(repr(self).strip("<>"), self._main())
 
     def _main(self) -> list[tuple[str, str]]:
         """Return the main metrics with their units."""
@@ -422,7 +423,7 @@ class Result:
             "plugins": [dict(plugin) for plugin in self.plugins],
             **({"not_followed": [asdict(notice) for notice in self.notices]} if self.notices else {}),
             "options": dict(self.options),
-            **({"asked": [it.name for it in self.measures]} if self.measures else {}),
+            **({"measures": [it.name for it in self.measures]} if self.measures else {}),
             "versions": versions(),
         }
 

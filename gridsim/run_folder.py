@@ -74,7 +74,7 @@ _TIMES = (
     *("bounded_slowdown", "prediction", "granted", "offer", "from", "until", "first_start"),
 )
 _WHOLES = (
-    *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "reach", "free", "pool", "kills", "tasks"),
+    *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "eligible", "free", "pool", "kills", "tasks"),
     *("gpu", "min_nodes", "max_nodes", "tasks_per_node", "exclusive", "corrections", "guarantee_broken"),
     *("user", "group", "account", "partition", "qos", "run", "runs", "restarts"),
 )
@@ -85,6 +85,9 @@ _KINDS: Mapping[str, Kind] = {
     "status": frozenset(status.name for status in Status),
 }
 """Kinds of columns; columns that begin with ``each_`` or ``pool_`` are whole numbers."""
+
+_RENAMED = {"jobs": {"reach": "eligible"}, "refused": {"asked": "requested"}, "run": {"asked": "measures"}}
+"""Columns of tables, and keys of ``run.json``, that were renamed: result folders with the former names can be read."""
 
 _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
@@ -108,8 +111,13 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
     found, data = load_json(path, _EXPECTED)
+    found = _renamed("run", found) if isinstance(found, dict) else found
     check(found, _COMPARISON if isinstance(found, dict) and "folders" in found else _RUN, path=path, data=data)
     return dict(found)
+
+
+def _renamed(table: str, columns: dict[str, Any]) -> dict[str, Any]:
+    return {_RENAMED.get(table, {}).get(name, name): value for name, value in columns.items()}
 
 
 def find_run(folder: str | Path) -> dict[str, Any] | None:
@@ -142,9 +150,10 @@ def read_run_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDAr
     """
 
     def kind_of(column: str) -> Kind | None:
+        column = _RENAMED.get(name, {}).get(column, column)
         return int if column.startswith(("each_", "pool_")) else _KINDS.get(column)
 
-    columns = read_table(folder, name, kind_of if name != "refused" else {"job": int}.get)
+    columns = _renamed(name, read_table(folder, name, kind_of if name != "refused" else {"job": int}.get))
     path = next(it for kind in ("parquet", "csv") if (it := Path(folder) / f"{name}.{kind}").is_file())
     for column in _NEEDED.get(name, ()):
         if column not in columns:

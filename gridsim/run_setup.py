@@ -13,24 +13,24 @@ import numpy as np
 from gridsim.engine.setup import Setup
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.dynamic_jobs import Submissions, with_spare_rows
+from gridsim.entities.event_priorities import Instant, modes
+from gridsim.entities.external_reservations import HeldResources
 from gridsim.entities.failures import Breakdowns
-from gridsim.entities.holds import Holds
-from gridsim.entities.instant import Instant, modes
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.entities.source import Reacting, Source
-from gridsim.entities.submissions import Submissions, with_room
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError
-from gridsim.model.applicable_demands import suited
+from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.dates import zone_name_of
 from gridsim.model.failures import Failures, Machines
+from gridsim.model.partitions import job_clusters
 from gridsim.model.platform import Platform
-from gridsim.model.pools import ways
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
-from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
+from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import seen_by
@@ -46,7 +46,7 @@ def set_up(
     policy: Any,
     options: TreeOptions,
     *,
-    room: int = 0,
+    max_jobs: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Setup:
     """Build the entities of a run.
@@ -55,7 +55,7 @@ def set_up(
     ----------
     policy : str or object
         A policy as for `gridsim.policy.presets.policy`; an object is copied, so it can be reused.
-    room : int
+    max_jobs : int
         Number of jobs that may be submitted in addition to the workload.
     progress : callable, optional
         Called from time to time with the number of jobs submitted so far.
@@ -65,31 +65,31 @@ def set_up(
     InputError
         If a job needs a resource that no cluster has, or the policy needs data that the workload does not have.
     """
-    instant, tick = modes[options.instant], whole(options.tick_of(workload))
+    instant, tick = modes[options.instant], to_us(options.tick_of(workload))
     if workload.reactions is not None:
         workload.require_rigid("a model of users' reactions supports jobs of one task only", field="users")
     policy = make_policy(policy)
     platform = seen_by(policy, platform)
     can = capabilities_of(policy)
-    workload = in_site_zone(suited(workload, platform, sited=can.site), [policy])
+    workload = in_site_zone(with_applicable_demands(workload, platform, sited=can.site), [policy])
     if not instant.batched and can.predicts and can.plan:
         message = "is per-event, which is undefined for promised start times from predictions; expected batched"
         raise InputError(message, field="instant")
     _check_runnable(workload, platform, policy, _least_cores(workload))
-    closed = _why_closed(workload, platform, policy, room)
-    if room and not closed and options.failures is not None and options.failures.spares:
+    closed = _why_closed(workload, platform, policy, max_jobs)
+    if max_jobs and not closed and options.failures is not None and options.failures.spares:
         closed = "spare nodes need all jobs in advance"
-    known = workload if closed else _with_room(workload, platform, policy, room)
+    known = workload if closed else _with_spare_rows(workload, platform, policy, max_jobs)
     env = Clock(instant)
     moves = options.failures is not None and options.failures.requeue == "behind"
-    requests = Requests(known, rank=_ranks(workload, platform, tick), room=0 if closed else room, moves=moves)
+    requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
     outcome = _outcome_of(requests, known)
     with _naming_source(workload):
         dated = with_clock(policy, workload)
         clusters = clusters_of(env, platform, dated, requests, outcome, instant, options, tick)
     if requests.needed is not requests.minimum:  # the policy does not choose core counts
         _check_runnable(workload, platform, policy, requests.needed)
-    clusters_of_jobs = _ways(workload, platform)
+    clusters_of_jobs = _job_clusters(workload, platform)
     links = None if workload.tasks is None else links_of(env, workload.tasks, platform, instant, tick)
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options, clusters_of_jobs))
     users: Reacting | Submissions | None = None
@@ -200,10 +200,10 @@ def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: 
         )
 
 
-def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) -> str:
+def _why_closed(workload: Workload, platform: Platform, policy: Any, max_jobs: int) -> str:
     """Return why no additional jobs can be submitted; empty if they can."""
-    if not room:
-        return "no rows are reserved for jobs, World(…, room=0)"
+    if not max_jobs:
+        return "no rows are reserved for jobs, World(…, max_jobs=0)"
     if workload.tasks is not None:
         return "the workload has DAG jobs"
     if _on_nodes(workload, platform) and (workload.moldable is not None or capabilities_of(policy).sizes):
@@ -220,10 +220,10 @@ def _on_nodes(workload: Workload, platform: Platform) -> bool:
     return workload.demands is not None or any(cluster.capacity is not None for cluster in platform.clusters())
 
 
-def _with_room(workload: Workload, platform: Platform, policy: Any, room: int) -> Workload:
+def _with_spare_rows(workload: Workload, platform: Platform, policy: Any, max_jobs: int) -> Workload:
     """Return the workload with rows for jobs that are submitted during the run, and with the names of its labels."""
     sizes = capabilities_of(policy).sizes and not _on_nodes(workload, platform)
-    return with_room(replace(workload, names=_names(workload, policy)), room, sizes=sizes)
+    return with_spare_rows(replace(workload, names=_names(workload, policy)), max_jobs, sizes=sizes)
 
 
 def _names(workload: Workload, policy: Any) -> Mapping[str, tuple[str, ...]]:
@@ -257,8 +257,8 @@ def _naming_source(workload: Workload) -> Iterator[None]:
         raise InputError(error.message, path=source, line=error.line, field=error.field) from error
 
 
-def _ways(workload: Workload, platform: Platform) -> list[tuple[int, ...]] | None:
-    found = ways(workload, platform)
+def _job_clusters(workload: Workload, platform: Platform) -> list[tuple[int, ...]] | None:
+    found = job_clusters(workload, platform)
     return None if found is None else [found.clusters[way] for way in found.way.tolist()]
 
 
@@ -272,7 +272,7 @@ def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Subm
         cluster.machine.why_not = f"{name_of(policy)} {why}"
     else:
         cluster.machine.why_not = None
-        cluster.machine.holds = Holds(cluster, instant, submissions)
+        cluster.machine.holds = HeldResources(cluster, instant, submissions)
 
 
 def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
@@ -302,7 +302,7 @@ def with_clock(policy: Any, workload: Workload) -> Any:
     if can.site and (policy.timezone is None or local):
         dated.timezone = zone_name_of(workload.provenance)
     if policy.epoch is None:
-        dated.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
+        dated.epoch = epoch + 0.5 if has_second_resolution(workload.submit) else epoch
     return dated
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError, check_keys, located
 from gridsim.files import read_toml
-from gridsim.metrics.summary import measures_asked
+from gridsim.metrics.summary import requested_measures
 from gridsim.model.failures import failures_from
 from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
-from gridsim.model.streams import of_replica, stream
+from gridsim.model.random_streams import of_replica, stream
 from gridsim.model.windows import windows_from
 from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
@@ -196,8 +196,8 @@ class Scenario:
             users=_part(workload, "users", path, lambda it: [_transform(each) for each in with_users(it, ())]),
             label=label,
             format=_part(workload, "format", path, lambda it: registry.make("reader", it)),
-            metrics=_parts(recipe.get("metric", []), "metric", path, lambda it: measures_asked([it])),
-            charges=_parts(recipe.get("charge", []), "charge", path, lambda it: measures_asked((), [it])),
+            metrics=_parts(recipe.get("metric", []), "metric", path, lambda it: requested_measures([it])),
+            charges=_parts(recipe.get("charge", []), "charge", path, lambda it: requested_measures((), [it])),
             mapping=_mapping(workload.get("mapping"), path),
             **{key: workload[key] for key in ("cores", "timezone", "cluster", "memory") if key in workload},
         )
@@ -283,7 +283,7 @@ class Scenario:
         how: dict[str, Any] = {"platform": platform, "policy": self.policy, "options": self.options}
         if self.options.failures is not None:
             raise InputError("failures and windows need the whole run; leave them out, or --stream", field="failures")
-        measures = measures_asked(self.metrics, self.charges)
+        measures = requested_measures(self.metrics, self.charges)
         return stream_jobs(blocks, folder, **how, label=self.label, measures=measures, progress=progress)
 
     @property
@@ -315,7 +315,7 @@ class Scenario:
             workload = self.load()
         platform = self.platform or machine(workload, self.cores, [make_policy(self.policy)])
         result = simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
-        return replace(result, label=self.label).with_measures(measures_asked(self.metrics, self.charges))
+        return replace(result, label=self.label).with_measures(requested_measures(self.metrics, self.charges))
 
 
 def _relative_to(file: Any, path: Path | None) -> Any:

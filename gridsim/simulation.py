@@ -10,15 +10,15 @@ import numpy as np
 
 from gridsim.engine.setup import Engine
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import Mode
-from gridsim.entities.limited import Limited, Limits, limited
+from gridsim.entities.event_priorities import Mode
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
+from gridsim.entities.walltime_limit import LimitedJobs, Limits, limited_jobs
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.demand import Demand, Demands
+from gridsim.model.partitions import PARTITION, Partitions
 from gridsim.model.platform import Platform
-from gridsim.model.pools import PARTITION, Partitions
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Overrun, Run
 from gridsim.policy.capabilities import capabilities_of
@@ -57,9 +57,9 @@ def run(
     options = options or Run()
     changed = _within_limits(workload, policy, options)
     if changed is not None:
-        made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
+        made = run(changed.pieces, platform, policy, replace(options, limits="refuse"), progress=progress)
         return changed.record(made)
-    world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
+    world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     if options.until is None:
         world.complete()
     else:
@@ -67,14 +67,14 @@ def run(
     return world.record()
 
 
-def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | None:
+def _within_limits(workload: Workload, policy: Any, options: Run) -> LimitedJobs | None:
     """Return the requests changed by the option ``limits``; None if no job is above a time limit."""
     if options.limits == "refuse" or workload.tasks is not None or workload.moldable is not None:
         return None
     knowing = make_policy(policy)
     if not capabilities_of(knowing).site:
         return None
-    return limited(workload, knowing.longest(workload), options.limits)
+    return limited_jobs(workload, knowing.longest(workload), options.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ def state_at(
     # The question is about the recorded history, so users do not react to this run.
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
-    tick, last = whole(options.tick_of(workload)), len(come) - 1
-    world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
+    tick, last = to_us(options.tick_of(workload)), len(come) - 1
+    world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     world.stop_before(last)
     if decided:
         world.clusters[0].decide()

@@ -36,7 +36,7 @@ from gridsim.result import Result
 from gridsim.run_folder import find_run, read_numbers
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
 from gridsim.tables import PartedTable, Standing, column_of
-from gridsim.workload.blocks import Blocks, joined, whole_instants
+from gridsim.workload.blocks import Blocks, joined, split_between_instants
 from gridsim.world import World, result_of
 
 _TABLE = "jobs.parquet"
@@ -157,7 +157,7 @@ def _windows(
 ) -> Iterator[tuple[Ended, Frontier]]:
     released, earlier, left = frontier
     passed = 0
-    for whole, more in whole_instants(blocks):
+    for whole, more in split_between_instants(blocks):
         block = whole.select(slice(max(0, released - passed), None))
         passed += len(whole)
         if not len(block):
@@ -165,8 +165,8 @@ def _windows(
         rows, window = np.arange(released, released + len(block)), block
         if left is not None:
             rows, window = np.concatenate([left[0], rows]), joined(left[1], block)
-        told = _told(progress, released - len(window) + len(block))
-        world = World(window, platform, policy, options, progress=told, room=0)
+        shifted = _shifted_progress(progress, released - len(window) + len(block))
+        world = World(window, platform, policy, options, progress=shifted, max_jobs=0)
         calendar = world.complete_window(earlier, more=more)
         staying = calendar.left()
         over = np.ones(len(window), dtype=np.bool_)
@@ -199,7 +199,7 @@ def _collecting() -> Iterator[Callable[[], object]]:
         gc.unfreeze()
 
 
-def _told(progress: Callable[[int], None] | None, before: int) -> Callable[[int], None] | None:
+def _shifted_progress(progress: Callable[[int], None] | None, before: int) -> Callable[[int], None] | None:
     """Convert progress in rows of the window to rows of the whole run, *before* rows further."""
     return None if progress is None else lambda jobs: progress(max(0, before + jobs))
 
@@ -250,7 +250,7 @@ def stream(
     measures : sequence of Measure
         Additional metrics.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called from time to time with the number of jobs released so far.
 
     Returns
     -------

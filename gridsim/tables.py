@@ -124,7 +124,7 @@ def read_table(
     path = folder / f"{name}.csv"
     if (folder / f"{name}.parquet").is_file():
         path = folder / f"{name}.parquet"
-        found = _asked(path, f"select * from {_in_sql(path)}").fetchnumpy()
+        found = _queried(path, f"select * from {_in_sql(path)}").fetchnumpy()
         columns = {
             key: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else column for key, column in found.items()
         }
@@ -276,7 +276,7 @@ def column_of(path: Path, cell: str) -> npt.NDArray[Any]:
     InputError
         If the file is not such a table.
     """
-    return np.ma.getdata(_asked(path, f"select {cell} as it from {_in_sql(path)}").fetchnumpy()["it"])
+    return np.ma.getdata(_queried(path, f"select {cell} as it from {_in_sql(path)}").fetchnumpy()["it"])
 
 
 def columns_in(path: Path) -> list[str]:
@@ -287,10 +287,10 @@ def columns_in(path: Path) -> list[str]:
     InputError
         If the file is not such a table.
     """
-    return list(_asked(path, f"describe select * from {_in_sql(path)}").fetchnumpy()["column_name"].tolist())
+    return list(_queried(path, f"describe select * from {_in_sql(path)}").fetchnumpy()["column_name"].tolist())
 
 
-def _asked(path: Path, query: str) -> Any:
+def _queried(path: Path, query: str) -> Any:
     """Return the result of a query of a table."""
     duckdb = _duckdb()
     try:

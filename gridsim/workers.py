@@ -291,11 +291,11 @@ class Workers:
         if self._processes is None:
             return progress
 
-        def told(*words: Any) -> None:
+        def report(*words: Any) -> None:
             self.listen()
             progress(*words)
 
-        return told
+        return report
 
     def listen(self) -> None:
         """Forward the messages of workers."""

@@ -12,16 +12,16 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.dynamic_jobs import Submission
+from gridsim.entities.event_priorities import modes
 from gridsim.entities.failures import Breakdowns
-from gridsim.entities.instant import modes
-from gridsim.entities.recorded import recorded
+from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine
-from gridsim.entities.submissions import Submission
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import AtBegin, Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.options import Run
@@ -49,7 +49,7 @@ class World:
         workload.
     progress : callable, optional
         Called from time to time with the number of jobs released so far.
-    room : int
+    max_jobs : int
         Number of jobs that may be submitted in addition to the workload.
 
     Attributes
@@ -96,12 +96,12 @@ class World:
         options: Run | None = None,
         *,
         progress: Callable[[int], None] | None = None,
-        room: int = 1000,
+        max_jobs: int = 1000,
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
             raise InputError("World does not change jobs; use gridsim.simulate", field="limits")
-        self._setup = set_up(workload, platform, policy, options, room=room, progress=progress)
+        self._setup = set_up(workload, platform, policy, options, max_jobs=max_jobs, progress=progress)
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome
         self._policy, self._submissions, self._progress = self._setup.policy, self._setup.submissions, progress
@@ -137,7 +137,7 @@ class World:
         PolicyError
             If the delay is not a number from 0.
         """
-        delay = whole(seconds)
+        delay = to_us(seconds)
         if not 0 <= delay < NEVER:
             raise PolicyError(f"a timeout of {seconds!r} s; expected a number of seconds from 0")
         return self.env.timeout(delay, value)
@@ -167,7 +167,7 @@ class World:
             If the job is invalid, or has a user, account, partition or QOS that neither the workload nor the site of
             the policy has.
         PolicyError
-            If the policy needs all jobs in advance, or *room* is exhausted.
+            If the policy needs all jobs in advance, or *max_jobs* is exhausted.
         """
         if self._submissions is None:
             raise PolicyError(f"no job can be submitted: {self._setup.closed}")
@@ -189,10 +189,10 @@ class World:
             If a node is unknown, *until* is not after now, the machine has no nodes, or the policy does not support
             failures.
         """
-        if not whole(until) > self.env.instant:
+        if not to_us(until) > self.env.instant:
             raise InputError(f"is {until!r}; expected a time after {self.now} s", field="until")
         names = [nodes] if isinstance(nodes, str) else list(nodes)
-        self._breakdowns().fail(names, self.env.instant, min(whole(until), NEVER))
+        self._breakdowns().fail(names, self.env.instant, min(to_us(until), NEVER))
 
     def window(
         self,
@@ -219,7 +219,7 @@ class World:
         InputError
             As `fail`, and if the window begins in the past.
         """
-        if not whole(begin) >= self.env.instant:
+        if not to_us(begin) >= self.env.instant:
             raise InputError(f"is {begin!r}; expected a time from {self.now} s", field="begin")
         names = [nodes] if isinstance(nodes, str) else list(nodes)
         window = Window(names, begin, end, kind, announced=self.now, at_begin=at_begin)
@@ -250,8 +250,8 @@ class World:
             If the policy makes an impossible decision, or leaves jobs waiting on an idle machine.
         """
         if until is not None:
-            if whole(until) > self.env.instant:
-                self.env.run(whole(until))
+            if to_us(until) > self.env.instant:
+                self.env.run(to_us(until))
             return
         self.env.run()
         if self._progress is not None:
@@ -373,10 +373,10 @@ class World:
         workload = self.workload if self._submissions is None else self._submissions.workload
         absences = None if self._setup.breakdowns is None else self._setup.breakdowns.absences()
         run = (self._setup.requests, self.outcome, self.platform, schedulers, path, until, absences)
-        found = recorded(workload, *run)
-        return found if self._submissions is None else self._as_come(found, until)
+        found = build_record(workload, *run)
+        return found if self._submissions is None else self._by_submission(found, until)
 
-    def _as_come(self, found: Record, until: int | None) -> Record:
+    def _by_submission(self, found: Record, until: int | None) -> Record:
         """Return the record of the used rows, in order of submission."""
         submissions = self._submissions
         assert submissions is not None

@@ -237,7 +237,7 @@ def test_toml_of_a_page_is_toml(page: Path) -> None:
         assert tomllib.loads(block.body)
 
 
-def test_what_is_not_run_is_little_and_says_why() -> None:
+def test_few_examples_are_not_run_and_each_has_a_reason() -> None:
     reasons = [
         found[1].strip()
         for page in PAGES

@@ -40,7 +40,7 @@ def wanting(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(public()))
-def test_what_is_public_is_documented_as_numpydoc_has_it(name: str) -> None:
+def test_public_names_have_numpydoc_docstrings(name: str) -> None:
     assert wanting(name) == []
 
 

@@ -17,7 +17,7 @@ from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError, U
         ({"field": "cores"}, "field 'cores': bad"),
     ],
 )
-def test_an_input_error_tells_its_place_first(place: dict[str, object], told: str) -> None:
+def test_an_input_error_reports_its_place_first(place: dict[str, object], told: str) -> None:
     error = InputError("bad", **place)  # type: ignore[arg-type]
     assert str(error) == told
     assert (error.message, error.path, error.line, error.field) == (

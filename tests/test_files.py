@@ -90,7 +90,7 @@ def test_a_file_that_exists_is_replaced_only_where_that_is_allowed(tmp_path: Pat
         check_output(tmp_path, [], overwrite=True)
 
 
-def test_a_new_file_has_the_permissions_that_the_user_asks_for(tmp_path: Path) -> None:
+def test_a_new_file_has_the_permissions_that_the_user_requests(tmp_path: Path) -> None:
     mask = os.umask(0o027)
     try:
         write_text(tmp_path / "file.txt", "")
@@ -99,7 +99,7 @@ def test_a_new_file_has_the_permissions_that_the_user_asks_for(tmp_path: Path) -
     assert (tmp_path / "file.txt").stat().st_mode & 0o777 == 0o640
 
 
-def test_what_cannot_be_json_is_not_written(tmp_path: Path) -> None:
+def test_values_without_a_json_type_are_not_written(tmp_path: Path) -> None:
     write_json(tmp_path / "x.json", {"a": 1})
     with pytest.raises(TypeError):
         write_json(tmp_path / "x.json", {"a": object()})

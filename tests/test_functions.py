@@ -59,7 +59,7 @@ def test_no_function_is_longer_than_can_be_read_at_once() -> None:
 
 
 @pytest.mark.long
-def test_no_compiled_loop_has_more_arguments_than_can_be_told_apart() -> None:
+def test_no_compiled_loop_has_more_arguments_than_can_be_distinguished() -> None:
     found = {name: each for name, each in everything().items() if is_compiled(each)}
     assert len(found) > 50, "the decorators have other names now"
     assert {name: count for name, each in found.items() if (count := arguments_of(each)) > ARGUMENTS} == {}

@@ -28,13 +28,13 @@ from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform_file import read_platform
 from gridsim.model.site_file import SiteClock, read_reservations, read_site
 from gridsim.model.workload import Workload
-from gridsim.questions.recorded import recorded
+from gridsim.questions.result_folders import recorded
 from gridsim.questions.schedules import read_schedules
 from gridsim.registry import Spec
 from gridsim.scenario import Scenario
 from gridsim.simulation import simulate
 from gridsim.testing.conformance import CASES, check, read_cases
-from gridsim.testing.schedules import nodes_of, overrun_of, read_allocations, read_jobs, read_schedule
+from gridsim.testing.schedule_reader import nodes_of, overrun_of, read_allocations, read_jobs, read_schedule
 from gridsim.workload.read import read_workload
 from gridsim.workload.transform.profiles import read_profiles
 from gridsim.workload.transform.ranges import Ranges

@@ -87,7 +87,7 @@ def test_every_code_cell_is_committed_as_it_was_executed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_nothing_tells_where_or_when_it_was_executed(path: Path) -> None:
+def test_nothing_reports_where_or_when_it_was_executed(path: Path) -> None:
     content = json.loads(path.read_text(encoding="utf-8"))
     assert set(content["metadata"]) == {"kernelspec", "language_info"}
     assert content["metadata"]["language_info"] == {"name": "python"}
@@ -104,13 +104,13 @@ def test_public_names_alone_are_used(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_is_listed_with_what_it_tells(path: Path) -> None:
+def test_it_is_listed_with_what_it_reports(path: Path) -> None:
     assert f"[{path.stem}]({path.name})" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_says_the_same_when_executed_anew(path: Path, execute: ModuleType) -> None:
+def test_it_states_the_same_when_executed_again(path: Path, execute: ModuleType) -> None:
     again = [cell for cell in execute.executed(path).cells if cell["cell_type"] == "code"]
     for number, (committed, now) in enumerate(zip(code(path), again, strict=True), start=1):
         assert list(texts(now)) == list(texts(committed)), f"code cell {number} of {path.name}"

@@ -73,7 +73,7 @@ def test_the_oldest_versions_that_ci_runs_are_those_that_are_declared(told: conf
     assert run.keys() == {line.split()[0] for text in tested for line in lines(text)}
 
 
-def test_what_is_installed_is_within_the_declared_versions(told: configparser.ConfigParser) -> None:
+def test_installed_packages_are_within_the_declared_versions(told: configparser.ConfigParser) -> None:
     def numbers(version: str) -> list[int]:
         return [int(part) for part in re.findall(r"[0-9]+", version)]
 
@@ -86,7 +86,7 @@ def test_what_is_installed_is_within_the_declared_versions(told: configparser.Co
     assert outside == []
 
 
-def test_entry_points_name_what_is_there(told: configparser.ConfigParser) -> None:
+def test_entry_points_name_existing_files(told: configparser.ConfigParser) -> None:
     for entries in told["options.entry_points"].values():
         for entry in lines(entries):
             module, _, attribute = entry.split(" = ")[1].partition(":")

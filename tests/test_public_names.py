@@ -22,7 +22,7 @@ def test_every_public_name_is_there_and_has_a_docstring(name: str) -> None:
     assert getattr(gridsim, name).__doc__
 
 
-def test_public_names_are_listed_before_they_are_asked_for() -> None:
+def test_public_names_are_listed_before_they_are_requested() -> None:
     assert set(gridsim.__all__) <= set(dir(gridsim))
 
 
@@ -63,7 +63,7 @@ CAMPAIGN = str(Path(__file__).resolve().parents[1] / "scenarios" / "examples" / 
         ("gridsim.ask.explain", ["explain", "results"]),
         ("gridsim.cli.reproduce.reproduce", ["reproduce", "qops", "--figure", "2", "--scale", "tiny"]),
         ("gridsim.ask.sweep", ["sweep", CAMPAIGN, "--workers", "1"]),
-        ("gridsim.testing.schedules.validate", ["validate", SITE, SITE]),
+        ("gridsim.testing.schedule_reader.validate", ["validate", SITE, SITE]),
         ("gridsim.testing.conformance.verify", ["verify"]),
     ],
 )

@@ -36,7 +36,7 @@ def test_every_file_that_the_readme_shows_is_there() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_what_the_commands_write_is_not_left_untracked_in_a_clone() -> None:
+def test_output_of_commands_is_not_left_untracked_in_a_clone() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not in a clone")
     campaigns = [Path(command.split()[2]).stem for command in commands() if "gridsim sweep" in command]

@@ -239,7 +239,7 @@ def test_a_file_describes_its_classes_as_they_are_typed(widest: Path) -> None:
         ("A = 3\n", "{}:A", "unknown class of {} 'A'; known: none"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, content: str | None, name: str, told: str) -> None:
+def test_errors_in_a_file_are_reported(tmp_path: Path, content: str | None, name: str, told: str) -> None:
     path = tmp_path / "mine.py"
     if content is not None:
         path.write_text(content)
@@ -304,7 +304,7 @@ def test_a_policy_of_an_installed_package_is_found_by_name(installed: Callable[[
         ("class Fifo: ...\n", "site_policies", "ordering 'fifo' is both gridsim.policy.ordering and site_policies"),
     ],
 )
-def test_what_is_wrong_with_an_installed_package_is_said(
+def test_errors_in_an_installed_package_are_reported(
     installed: Callable[[str, str], None], module: str, value: str, told: str
 ) -> None:
     installed(module, value)
@@ -340,7 +340,7 @@ def test_the_same_relative_name_in_another_folder_is_another_file(
         assert registry.make("ordering", "mine.py:WidestFirst").tie == ord(name)
 
 
-def test_files_are_located_in_a_folder_wherever_they_stand_in_a_spec() -> None:
+def test_files_are_located_in_a_folder_anywhere_in_a_spec() -> None:
     folder = Path("re (1)&2")
     assert registry.located("easy?ordering=sjf", folder) == "easy?ordering=sjf"
     assert registry.located("mine.py:Mine?tie=1", folder) == Spec("re (1)&2/mine.py:Mine", {"tie": 1})
@@ -351,7 +351,7 @@ def test_files_are_located_in_a_folder_wherever_they_stand_in_a_spec() -> None:
     assert registry.located(absolute, folder) == absolute
 
 
-def test_a_constructor_that_fails_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_a_constructor_that_fails_is_reported_without_a_traceback(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("class Broken:\n    def __init__(self):\n        {}['x']\n")
     with pytest.raises(InputError, match=r"broken.py:Broken: KeyError: 'x'"):

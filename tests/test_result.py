@@ -122,7 +122,7 @@ def test_numbers_are_read_back_as_they_were(tmp_path: Path) -> None:
         assert [float(row[name]) for row in rows(tmp_path / "jobs.csv")] == made.jobs[name].tolist()
 
 
-def test_cuts_and_bound_are_told_and_the_bound_holds_in_the_table(tmp_path: Path) -> None:
+def test_cuts_and_bound_are_reported_and_the_bound_holds_in_the_table(tmp_path: Path) -> None:
     result().write(tmp_path, bound=1.0, warmup=1.0, cooldown=0.0)
     assert read(tmp_path / "run.json")["metrics"] == {"bound": 1.0, "warmup": 1.0, "cooldown": 0.0}
     assert read(tmp_path / "metrics.json")["jobs_cut"] == 1
@@ -142,7 +142,7 @@ def test_an_unknown_format_of_the_table_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_the_result_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_result_that_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result("fcfs").write(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
@@ -186,7 +186,7 @@ SWF = """; MaxProcs: 4
 """
 
 
-def test_run_json_tells_the_file_its_checksum_and_what_was_left_out_by_which_rule(tmp_path: Path) -> None:
+def test_run_json_reports_the_file_its_checksum_and_what_was_left_out_by_which_rule(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(SWF)
     simulate(read_workload(tmp_path / "log.swf"), policy="fcfs").write(tmp_path / "out")
     message = read(tmp_path / "out" / "run.json")
@@ -199,7 +199,7 @@ def test_run_json_tells_the_file_its_checksum_and_what_was_left_out_by_which_rul
     assert message["platform"]["cores"] == 4
 
 
-def test_run_json_tells_the_file_of_a_policy_and_its_checksum(tmp_path: Path) -> None:
+def test_run_json_reports_the_file_of_a_policy_and_its_checksum(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("class Mine:\n    def rank(self, queue, now):\n        return queue.cores\n")
     result(f"easy?ordering={path}:Mine").write(tmp_path / "out")
@@ -209,7 +209,7 @@ def test_run_json_tells_the_file_of_a_policy_and_its_checksum(tmp_path: Path) ->
     assert read(tmp_path / "out" / "run.json")["plugins"] == []
 
 
-def test_a_table_of_another_format_that_was_there_goes(tmp_path: Path) -> None:
+def test_an_existing_table_of_another_format_is_removed(tmp_path: Path) -> None:
     (tmp_path / "jobs.parquet").write_bytes(b"PAR1")
     result().write(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jobs.csv", "metrics.json", "run.json"]
@@ -280,7 +280,7 @@ def test_a_parquet_table_of_jobs_that_did_not_run_has_its_types(tmp_path: Path) 
 
 
 @pytest.mark.parquet
-def test_a_parquet_table_has_what_its_columns_have_and_types_where_there_is_no_row(tmp_path: Path) -> None:
+def test_a_parquet_table_has_the_types_of_its_columns_without_any_row(tmp_path: Path) -> None:
     given = {
         'a "b"': np.array([3, -1, 2]),
         "float": np.array([np.inf, np.nan, -0.5]),
@@ -343,7 +343,7 @@ def test_tasks_are_one_row_a_task_in_seconds() -> None:
     assert result().tasks == {}
 
 
-def test_jobs_of_tasks_tell_their_critical_path_and_what_it_was_worth() -> None:
+def test_dag_jobs_report_their_critical_path_and_its_effect() -> None:
     jobs = graphs().jobs
     assert jobs["cluster"].tolist() == ["a+b", "b"]
     assert jobs["critical_path"].tolist() == [11, 3]
@@ -360,7 +360,7 @@ def test_tasks_without_names_go_by_their_index() -> None:
     assert done.tasks["task"].tolist() == ["0", "0", "1"]
 
 
-def test_tasks_are_written_beside_the_jobs_and_removed_by_a_run_without(tmp_path: Path) -> None:
+def test_tasks_are_written_with_the_jobs_and_removed_by_a_run_without(tmp_path: Path) -> None:
     graphs().write(tmp_path)
     written = rows(tmp_path / "tasks.csv")
     assert [row["task"] for row in written] == ["first", 'second, "b"', "alone"]
@@ -380,7 +380,7 @@ def test_tasks_may_be_parquet(tmp_path: Path) -> None:
     assert found == [("first", 0.0, 2), ('second, "b"', 5.0, 1), ("alone", 8.0, 2)]
 
 
-def test_network_and_shares_of_the_platform_are_told_where_it_has_any() -> None:
+def test_network_and_shares_of_the_platform_are_reported_where_it_has_any() -> None:
     assert set(result().provenance()["platform"]) == {"cores", "origin", "tree"}
     shares = ShareTree({"/eng": 1})
     jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])

@@ -62,7 +62,7 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_recipe_says_everything(recipe: Path) -> None:
+def test_a_recipe_states_everything(recipe: Path) -> None:
     scenario = Scenario.from_toml(recipe)
     assert scenario == Scenario(
         file=str(recipe.parent / "log.swf"),
@@ -74,7 +74,7 @@ def test_a_recipe_says_everything(recipe: Path) -> None:
     )
 
 
-def test_a_recipe_runs_and_its_result_tells_what_was_done(recipe: Path) -> None:
+def test_a_recipe_runs_and_its_result_reports_what_was_done(recipe: Path) -> None:
     result = Scenario.from_toml(recipe).run()
     assert result.workload.job.tolist() == [2, 3]
     assert result.workload.runtime.tolist() == [1_000_000, 20_000_000]
@@ -102,7 +102,7 @@ def test_an_empty_workload_is_that_of_compare_without_arguments() -> None:
 
 
 @pytest.mark.parametrize("policy", ["mine.py:Mine", "easy?ordering=mine.py:Mine", "mine.py:Mine?tie=2"])
-def test_the_files_of_a_policy_are_looked_for_beside_the_recipe(
+def test_the_files_of_a_policy_are_searched_next_to_the_recipe(
     tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "there").mkdir()
@@ -116,7 +116,7 @@ def test_the_files_of_a_policy_are_looked_for_beside_the_recipe(
     assert [plugin["file"] for plugin in told["plugins"]] == ["there/mine.py"]
 
 
-def test_the_files_of_a_model_and_a_transform_are_told_with_the_workload(tmp_path: Path) -> None:
+def test_the_files_of_a_model_and_a_transform_are_reported_with_the_workload(tmp_path: Path) -> None:
     (tmp_path / "half.py").write_text(HALF)
     (tmp_path / "recipe.toml").write_text("[workload]\nmodel = 'lublin?jobs=20'\ntransforms = ['half.py:Half']\n")
     workload = Scenario.from_toml(tmp_path / "recipe.toml").load()
@@ -124,14 +124,14 @@ def test_the_files_of_a_model_and_a_transform_are_told_with_the_workload(tmp_pat
     assert workload.provenance["plugins"][0]["file"] == str(tmp_path / "half.py")
 
 
-def test_a_transform_that_tells_nothing_of_itself_is_told_by_its_name(tmp_path: Path) -> None:
+def test_a_transform_that_reports_nothing_of_itself_is_reported_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "half.py").write_text(HALF)
     workload = Scenario(model="lublin?jobs=20", transforms=[f"{tmp_path}/half.py:Half"]).load()
     assert workload.provenance["transforms"] == [{"transform": "half"}]
     assert workload.provenance["jobs_before_transforms"] == 20
 
 
-def test_a_reference_policy_meets_the_workload_as_it_stands_on_the_machine_of_the_scenario(tmp_path: Path) -> None:
+def test_a_reference_policy_meets_the_workload_as_it_is_on_the_machine_of_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(SWF)
     scenario = Scenario(
         file=str(tmp_path / "log.swf"),
@@ -183,12 +183,12 @@ def test_one_more_transform_of_another_kind_moves_no_draw_of_a_transform() -> No
     assert len(twice) == 12
 
 
-def test_a_machine_that_nobody_states_is_told_before_the_reference_runs() -> None:
+def test_an_unknown_machine_size_is_an_error_before_the_reference_runs() -> None:
     with pytest.raises(InputError, match="does not state the size of its machine"):
         transformed(JOBS, ["deadlines"])
 
 
-def test_the_files_of_a_reference_policy_are_told_with_the_workload(tmp_path: Path) -> None:
+def test_the_files_of_a_reference_policy_are_reported_with_the_workload(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "recipe.toml").write_text(
         "[workload]\nmodel = 'lublin?jobs=20'\ntransforms = ['deadlines?reference=mine.py:Mine()']\n"
@@ -244,7 +244,7 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
         ("[options]\ntik = 3", "unknown key of [options] in {} 'tik'; did you mean 'tick'?"),
     ],
 )
-def test_what_is_wrong_with_a_recipe_is_said_with_file_and_key(tmp_path: Path, content: str, told: str) -> None:
+def test_errors_in_a_recipe_are_reported_with_file_and_key(tmp_path: Path, content: str, told: str) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text(content)
     with pytest.raises(InputError) as caught:
@@ -287,7 +287,7 @@ def test_several_policies_meet_the_same_workload_by_label() -> None:
     assert told == [("a", 3), ("b", 3)]  # at the end of each
 
 
-def test_who_takes_longest_begins_first_and_nobody_sees_it() -> None:
+def test_the_longest_unit_begins_first_without_a_visible_effect() -> None:
     told: list[str] = []
 
     class Counted(Workers):
@@ -310,7 +310,7 @@ def test_each_is_what_it_would_be_alone() -> None:
     assert both["y"].options == alone.options
 
 
-def test_an_unknown_policy_is_told_before_the_first_one_runs() -> None:
+def test_an_unknown_policy_is_reported_before_the_first_one_runs() -> None:
     class Fatal:
         def rank(self, queue: Any, now: float) -> Any:
             raise AssertionError("it ran")

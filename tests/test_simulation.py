@@ -108,7 +108,7 @@ def test_a_policy_is_a_text_an_ordering_or_a_scheduler() -> None:
     assert texts == {"Backfilling(ordering=ShortestEstimate(), reserve=Strict())"}
 
 
-def test_a_policy_without_a_repr_is_told_without_its_address() -> None:
+def test_a_policy_without_a_repr_is_reported_without_its_address() -> None:
     class Plain:
         def rank(self, queue: Any, now: float) -> Any:
             return queue.cores
@@ -131,7 +131,7 @@ def test_a_run_does_not_change_its_workload(policy: str) -> None:
         np.testing.assert_array_equal(column, before[name])
 
 
-def test_progress_is_told_and_an_interrupt_comes_through() -> None:
+def test_progress_is_reported_and_an_interrupt_is_passed_on() -> None:
     n = 5000
     jobs = Workload.from_columns(submit=np.arange(n), runtime=np.ones(n), cores=1)
     told: list[int] = []
@@ -145,7 +145,7 @@ def test_progress_is_told_and_an_interrupt_comes_through() -> None:
         simulate(jobs, platform=Platform.single(4), progress=interrupt)
 
 
-def test_what_a_plug_in_raises_is_told_with_the_policy_and_the_line(tmp_path: Path) -> None:
+def test_an_error_of_a_plug_in_is_reported_with_the_policy_and_the_line(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("class Broken:\n    def rank(self, queue, now):\n        return queue.widths\n")
     told = r"Broken object> failed in rank in line 3 of .*broken.py: AttributeError: 'Queue' object has"
@@ -153,7 +153,7 @@ def test_what_a_plug_in_raises_is_told_with_the_policy_and_the_line(tmp_path: Pa
         simulate(JOBS, policy=f"{path}:Broken")
 
 
-def test_what_the_setup_of_a_plug_in_raises_is_told_too() -> None:
+def test_an_error_in_the_setup_of_a_plug_in_is_reported_too() -> None:
     class Broken:
         def setup(self, rng: Any) -> None:
             raise ZeroDivisionError("no")
@@ -174,7 +174,7 @@ def test_options_may_come_together_and_each_on_its_own() -> None:
     assert Run().seed == 1
 
 
-def test_options_are_those_that_the_result_tells() -> None:
+def test_options_are_those_that_the_result_reports() -> None:
     result = simulate(JOBS, overrun="extend", instant="per-event", seed=3, tick=2.0)
     told = {"overrun": "extend", "instant": "per-event", "seed": 3, "tick": 2.0}
     assert result.options == {
@@ -202,7 +202,7 @@ def test_the_tick_is_that_of_the_workload_unless_one_is_given() -> None:
     assert simulate(plain, platform=platform).options["tick"] == 1.0
 
 
-def test_who_cancels_while_waiting_never_came_to_a_policy_that_knows_nothing_of_it() -> None:
+def test_a_job_cancelled_while_waiting_never_arrives_at_a_policy_without_support_for_it() -> None:
     jobs = Workload.from_columns(
         submit=[0, 1, 2], runtime=[10, 1, 10], cores=[4, 4, 4], labels={"withdrawn": [-1, 5, -1]}, cores_stated=4
     )
@@ -225,7 +225,7 @@ class Curious(Backfilling):
         super().setup(*args)
 
 
-def test_a_policy_that_wants_to_know_when_the_log_began_is_told() -> None:
+def test_a_policy_that_needs_the_begin_of_the_log_gets_it() -> None:
     jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1], cores_stated=4)
     dated = jobs.with_provenance(header={"UnixStartTime": ["1000"]}, transforms=[{"shift": 7}])
     asked, given = Curious(), Curious()

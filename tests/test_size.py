@@ -37,26 +37,26 @@ CORE = ("machine", "policy", "policy/scheduler", "policy/admission", "policy/slu
 
 BOUNDS = {
     "machine": 2_804,
-    "policy": 2_631,
-    "policy/scheduler": 2_861,
-    "policy/admission": 1_667,
-    "policy/slurm": 4_309,
+    "policy": 2_633,
+    "policy/scheduler": 2_853,
+    "policy/admission": 1_668,
+    "policy/slurm": 4_302,
     "engine": 1_715,
     "entities": 2_638,
     "workload": 9_931,
     "model": 4_781,
-    "report, questions, cli": 11_330,
-    "metrics, campaign, top level": 8_506,
+    "report, questions, cli": 11_325,
+    "metrics, campaign, top level": 8_504,
     "testing": 4_734,
-    "core": 18_625,
-    "all without testing": 53_173,
+    "core": 18_613,
+    "all without testing": 53_154,
     "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 1,
     "deadline searches": 3,
     "ledgers of free capacity": 6,
     "fields of Capabilities": 20,
-    "imports and __all__, per 1,000 code lines": 98,
+    "imports and __all__, per 1,000 code lines": 97,
     "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
@@ -69,8 +69,8 @@ IMPLEMENTATIONS = {
         "policy.scheduler.list_cycle:run_cycle",
         "policy.scheduler.moldable_cycle:run_moldable_cycle",
         "policy.scheduler.sequential_selection:run_selection",
-        "policy.slurm.backfill:backfill_pass",
-        "policy.slurm.passes:main_pass",
+        "policy.slurm.backfill:run_backfill_cycle",
+        "policy.slurm.main_cycle:run_main_cycle",
     ),
     "whole-run loops": (
         "engine.loop:run_loop",
@@ -85,8 +85,8 @@ IMPLEMENTATIONS = {
     "ledgers of free capacity": (
         "engine.events:begin",
         "entities.resource:Machine.take",
-        "entities.nodes_left:NodesLeft.take",
-        "policy.slurm.holding:take",
+        "entities.node_capacity:NodeCapacity.take",
+        "policy.slurm.entry_allocation:take",
         "machine.node_profile:hold",
         "machine.running_set:begin_running",
     ),
@@ -119,7 +119,7 @@ GONE = (
     "**/linking.py",
     "**/machine_code.py",
     "policy/scheduler/kernels.py",
-    "policy/scheduler/molded.py",
+    "policy/scheduler/moldable_schedule.py",
     "policy/scheduler/molding.py",
     "policy/scheduler/picks.py",
     "policy/scheduler/pooled.py",
@@ -252,7 +252,7 @@ def is_plan(function: Function) -> bool:
 
 def is_search(function: Function) -> bool:
     """Return whether a function lays requests down on a trial until it has found a plan."""
-    return arguments(function)[:1] == ["trial"] and "lay_down" in calls(function)
+    return arguments(function)[:1] == ["trial"] and "place_all" in calls(function)
 
 
 RECOGNISED: dict[str, Callable[[Function], bool]] = {
@@ -410,7 +410,7 @@ def test_growth_is_reported_with_package_count_and_bound(tmp_path: Path) -> None
         ("scheduling cycles", "@njit_noalloc\ndef another(now, ended, tail): ..."),
         ("whole-run loops", "def another(work):\n    while work > 0: ..."),
         ("plans", "def another(plan):\n    plan.compress()\n    plan.replan()"),
-        ("deadline searches", "def another(trial, order): lay_down(trial, order)"),
+        ("deadline searches", "def another(trial, order): place_all(trial, order)"),
     ],
 )
 def test_another_implementation_is_found(tmp_path: Path, idea: str, text: str) -> None:

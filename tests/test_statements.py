@@ -92,7 +92,7 @@ def test_times_to_compile_are_generated() -> None:
     assert "{generated} compile-times" in (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
 
 
-def test_what_is_missing_is_generated_on_each_page_that_lists_it() -> None:
+def test_lists_of_missing_features_are_generated_on_each_page() -> None:
     for page in ("docs/index.md", "docs/choosing.md", "docs/what-is-modelled.md"):
         assert "{generated} not-modelled" in (ROOT / page).read_text(encoding="utf-8"), page
     assert tomllib.loads((ROOT / "docs/what-is-modelled.toml").read_text(encoding="utf-8"))["feature"]

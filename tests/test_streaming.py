@@ -26,7 +26,7 @@ from gridsim.scenario import Scenario
 from gridsim.simulation import Run, run, simulate
 from gridsim.streaming import ended_jobs, why_not_streamed
 from gridsim.tables import read_table, write_table
-from gridsim.workload.blocks import whole_instants
+from gridsim.workload.blocks import split_between_instants
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks
@@ -99,7 +99,7 @@ def test_any_blocks_make_the_record_of_the_whole(
 
 
 @pytest.mark.parametrize("policy", ["easy", "conservative"])
-def test_a_generated_workload_in_which_jobs_outlive_their_estimates(policy: str) -> None:
+def test_a_generated_workload_in_which_jobs_exceed_their_estimates(policy: str) -> None:
     drawn = Lublin(jobs=1500, load=0.9, cores=128, estimates="multiples").generate(seed=1)
     longer = drawn.runtime / 1e6 * np.random.default_rng(1).choice([1, 1, 8], len(drawn))
     given_: dict[str, Any] = {"submit": drawn.submit / 1e6, "estimate": drawn.estimate / 1e6, "cores": drawn.cores}
@@ -129,7 +129,7 @@ def test_progress_counts_all_jobs() -> None:
     assert told[-1] <= 1000
 
 
-def test_jobs_are_told_of_when_they_are_over_and_not_all_at_the_end() -> None:
+def test_jobs_are_reported_when_they_are_over_and_not_all_at_the_end() -> None:
     workload = Lublin(jobs=3000, cores=64, load=0.5, estimates="multiples").generate(seed=1)
     ended = ended_jobs(blocks_of(workload, 300), Platform.single(64), "easy", Run())
     counts = [len(found.rows) for found, _ in ended]
@@ -140,15 +140,15 @@ def test_jobs_are_told_of_when_they_are_over_and_not_all_at_the_end() -> None:
 
 def test_blocks_share_no_instant() -> None:
     workload = Workload.from_columns(submit=[0, 1, 1, 1, 2, 2], runtime=[1] * 6, cores=1)
-    found = [(block.submit // 1_000_000, more) for block, more in whole_instants(blocks_of(workload, 2))]
+    found = [(block.submit // 1_000_000, more) for block, more in split_between_instants(blocks_of(workload, 2))]
     assert [(column.tolist(), more) for column, more in found] == [([0], True), ([1, 1, 1], True), ([2, 2], False)]
 
 
-def test_a_job_that_comes_before_the_one_above_it_is_named() -> None:
+def test_a_job_that_precedes_the_one_above_it_is_named() -> None:
     workload = Workload.from_columns(submit=[0, 4, 9], runtime=[1] * 3, cores=1, provenance={"source": "some.parquet"})
     turned = [workload.select([0]), workload.select([2]), workload.select([1])]
     with pytest.raises(InputError, match="is 4 s, and 9 s in the row above") as told:
-        list(whole_instants(turned))
+        list(split_between_instants(turned))
     assert (told.value.path, told.value.line, told.value.field) == ("some.parquet", 3, "submit")
 
 
@@ -162,7 +162,7 @@ def test_a_job_that_comes_before_the_one_above_it_is_named() -> None:
         ("easy", Run(limits="clip"), "jobs above a time limit are changed"),
     ],
 )
-def test_what_needs_all_jobs_is_refused_with_a_reason(policy: str, options: Run, why: str) -> None:
+def test_options_that_need_all_jobs_are_refused_with_a_reason(policy: str, options: Run, why: str) -> None:
     assert why in why_not_streamed(policy, options)
     with pytest.raises(InputError, match="leave out --stream"):
         next(ended_jobs([], Platform.single(4), policy, options))
@@ -220,7 +220,7 @@ def test_the_table_of_a_run_is_a_log_that_streams(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parquet
-def test_a_record_that_is_there_is_not_simulated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_exists_is_not_simulated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SCENARIO.stream(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(streaming, "ended_jobs", None)
@@ -281,7 +281,7 @@ def test_a_run_that_is_stopped_leaves_nothing_that_looks_done(tmp_path: Path) ->
 @pytest.mark.parquet
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_run_that_is_interrupted_continues_where_it_stood(
+def test_a_run_that_is_interrupted_continues_where_it_was(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "_PART", 90)
@@ -334,7 +334,7 @@ def test_an_interrupted_run_says_that_it_continues_only_where_it_can(tmp_path: P
 
 
 @pytest.mark.parquet
-def test_what_was_kept_of_another_run_is_not_continued(tmp_path: Path) -> None:
+def test_parts_of_another_run_are_not_continued(tmp_path: Path) -> None:
     def stop(jobs: int) -> None:
         if jobs > 300:
             raise KeyboardInterrupt

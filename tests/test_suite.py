@@ -42,6 +42,6 @@ def test_a_test_without_a_twin_is_found() -> None:
     ]
 
 
-def test_the_files_that_come_first_are_there() -> None:
+def test_the_files_that_are_first_are_there() -> None:
     names = (Path(__file__).parent / "longest.txt").read_text().split()
     assert [name for name in names if not (Path(__file__).parents[1] / name).is_file()] == []

@@ -27,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", [command for feature in FEATURES for command in feature["refused"]])
-def test_what_is_not_modelled_is_refused_with_a_pointer(
+def test_unmodelled_features_are_refused_with_a_pointer(
     command: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(files)

@@ -61,7 +61,7 @@ def two(request: pytest.FixtureRequest) -> Iterator[Workers]:
         stop.set()
 
 
-def test_answers_come_in_the_order_of_the_questions(two: Workers) -> None:
+def test_answers_are_in_the_order_of_the_questions(two: Workers) -> None:
     answers = [two.submit(doubled, value) for value in range(5)]
     assert [answer.result() for answer in answers] == [0, 2, 4, 6, 8]
     assert two.submit(place, None).result() != os.getpid()
@@ -99,7 +99,7 @@ def test_an_unforeseen_error_says_where_in_the_worker(two: Workers) -> None:
     assert "test_workers.py" in error.value.__notes__[0]
 
 
-def test_what_cannot_be_sent_is_done_here_and_said_once() -> None:
+def test_objects_that_cannot_be_sent_run_here_and_are_reported_once() -> None:
     said: list[str] = []
     with Workers(2, say=said.append) as workers:
         answers = [workers.submit(place, Locked(), name="mine") for _ in range(2)]
@@ -109,7 +109,7 @@ def test_what_cannot_be_sent_is_done_here_and_said_once() -> None:
     ]
 
 
-def test_what_was_sent_is_not_sent_back_but_meant(two: Workers) -> None:
+def test_objects_that_were_sent_are_returned_by_reference(two: Workers) -> None:
     thing = {"large": list(range(1000))}
     first, (second,) = two.submit(given_back, thing, [thing]).result()
     assert first is second is thing
@@ -118,7 +118,7 @@ def test_what_was_sent_is_not_sent_back_but_meant(two: Workers) -> None:
         assert (first, second is thing) == (1, True)
 
 
-def test_a_worker_that_dies_is_told_with_the_cure(two: Workers) -> None:
+def test_a_worker_that_dies_is_reported_with_the_cure(two: Workers) -> None:
     with pytest.raises(GridsimError, match="a worker process died"):
         two.submit(os._exit, 9).result()
     with pytest.raises(GridsimError, match="a worker process died"):  # the others end with it
@@ -156,7 +156,7 @@ def test_copies_are_made_only_while_there_is_one_thread() -> None:
         other.join()
 
 
-def test_what_the_other_side_has_is_not_sent() -> None:
+def test_objects_known_to_the_other_process_are_not_sent() -> None:
     large, word = list(range(1000)), "word"
     text = packed({"large": large, "word": word}, references([large, word]))
     assert len(text) < 100

@@ -100,7 +100,7 @@ def test_a_run_in_parts_is_the_run_at_once(stops: list[int]) -> None:
     assert same(one.record(), gs.simulate(jobs(), platform=gs.Platform.single(4), policy="conservative").record)
 
 
-def test_what_happens_at_the_last_instant_is_left() -> None:
+def test_events_of_the_last_instant_are_left() -> None:
     one = world()
     one.run(until=10)
     assert names(one.record()) == ["running", "waiting", "completed"]
@@ -108,7 +108,7 @@ def test_what_happens_at_the_last_instant_is_left() -> None:
     assert names(one.record()) == ["completed", "running", "completed"]
 
 
-def test_a_record_that_was_taken_does_not_change_as_the_run_goes_on() -> None:
+def test_a_record_that_was_taken_does_not_change_as_the_run_continues() -> None:
     one = world()
     one.run(until=5)
     early = one.record()
@@ -118,13 +118,13 @@ def test_a_record_that_was_taken_does_not_change_as_the_run_goes_on() -> None:
     assert names(one.record()) == ["completed"] * 3
 
 
-def test_jobs_that_have_not_come_are_not_told_of() -> None:
+def test_jobs_that_have_not_arrived_are_not_reported() -> None:
     one = world()
     one.run(until=2)
     assert one.record().workload.job.tolist() == [1, 2]
 
 
-def test_cores_that_running_jobs_hold_count_until_the_run_stands_still() -> None:
+def test_cores_that_running_jobs_hold_count_until_the_run_stops() -> None:
     one = world()
     one.run(until=6)
     start, end, cores = one.record().holds()
@@ -146,7 +146,7 @@ def test_a_dag_job_between_two_of_its_tasks_runs() -> None:
     assert names(one.record()) == ["completed"]
 
 
-def test_users_who_react_are_told_of_as_far_as_they_came() -> None:
+def test_users_that_react_are_reported_as_far_as_they_arrived() -> None:
     one = world(reacting())
     one.run(until=50)
     assert len(one.record()) == 1
@@ -161,7 +161,7 @@ def test_an_unfinished_dag_or_a_second_record_leaves_the_world_as_it_is() -> Non
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-def test_processes_of_a_user_come_after_ends_and_arrivals_and_before_the_pass(instant: str) -> None:
+def test_processes_of_a_user_run_after_ends_and_arrivals_and_before_the_cycle(instant: str) -> None:
     one = world(jobs(submit=[0, 10], runtime=[10, 5], cores=[4, 4]), instant=instant)
     seen = []
 
@@ -190,7 +190,7 @@ def test_at_the_first_instant_too() -> None:
     assert seen == [["waiting"], ["waiting"]]
 
 
-def test_simpy_s_own_resources_work_beside_it() -> None:
+def test_simpy_s_own_resources_work_with_it() -> None:
     one, log = world(), []
     crew = Resource(one.env, 1)
 
@@ -228,7 +228,7 @@ def test_simpy_s_own_run_takes_an_event_or_whole_microseconds() -> None:
     assert one.now == 6
 
 
-def test_jobs_that_are_left_waiting_for_ever_are_an_error_at_the_end_and_not_before() -> None:
+def test_jobs_that_are_left_waiting_without_end_are_an_error_at_the_end_and_not_before() -> None:
     one = world(policy=Idle())
     one.run(until=100)
     assert names(one.record()) == ["waiting"] * 3
@@ -291,7 +291,7 @@ def test_a_user_at_a_terminal_hears_when_jobs_start_and_end() -> None:
     ]
 
 
-def test_a_job_that_is_turned_away_ends_without_a_start() -> None:
+def test_a_job_that_is_rejected_ends_without_a_start() -> None:
     heard = submitted_and_seen(world(), (3, {"cores": 5, "runtime": 2}))
     assert heard == [("first", 3.0, [Status.rejected]), ("ended", 3.0, Status.rejected)]
 
@@ -316,7 +316,7 @@ def test_submitted_jobs_have_labels_by_number_or_name() -> None:
     assert sorted(found.labels["user"].tolist()) == [-1, 0, 0, 0, 1, 1]
 
 
-def test_what_is_submitted_does_not_touch_the_workload_that_was_given() -> None:
+def test_submissions_do_not_change_the_given_workload() -> None:
     given = jobs()
     one = world(given)
     one.submit({"cores": 1, "runtime": 1})
@@ -338,18 +338,18 @@ def test_what_is_submitted_does_not_touch_the_workload_that_was_given() -> None:
         (Job(1, 0.0, (Task(1, 1, 1), Task(1, 1, 1))), "has 2 tasks"),
     ],
 )
-def test_what_is_no_job_is_refused(job: Any, told: str) -> None:
+def test_an_invalid_job_is_refused(job: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         world(jobs(labels={"user": [0, 1, 0]})).submit(job)
 
 
 def test_a_job_that_cannot_be_submitted_says_why() -> None:
     job = {"cores": 1, "runtime": 1}
-    one = World(jobs(), gs.Platform.single(4), "easy", room=1)
+    one = World(jobs(), gs.Platform.single(4), "easy", max_jobs=1)
     one.submit(job)
     for closed, told in (
-        (one, r"1 jobs have been submitted; World\(…, room=…\)"),
-        (World(jobs(), gs.Platform.single(4), "easy", room=0), "no rows are reserved for jobs"),
+        (one, r"1 jobs have been submitted; World\(…, max_jobs=…\)"),
+        (World(jobs(), gs.Platform.single(4), "easy", max_jobs=0), "no rows are reserved for jobs"),
         (World(_chain(), gs.Platform.single(4), "fcfs"), "DAG jobs"),
         (World(reacting(), gs.Platform.single(4), "fcfs"), "reacting users"),
         (World(_of_sizes()[0], NODES, "moldable-base"), "on machines of nodes"),
@@ -382,7 +382,9 @@ def _of_sizes(n: int = 40, cores: int = 16) -> tuple[gs.Workload, list[Speedup]]
 
 def _submitted(workload: gs.Workload, laws: list[Speedup], known: int, policy: str, **options: Any) -> Record:
     """The record when a custom process submits all jobs except the first ones during the run."""
-    one = World(workload.select(slice(0, known)), gs.Platform.single(16), policy, Run(**options), room=len(workload))
+    one = World(
+        workload.select(slice(0, known)), gs.Platform.single(16), policy, Run(**options), max_jobs=len(workload)
+    )
     heard: list[tuple[str, float]] = []
 
     def told(what: str, event: Any) -> Process:
@@ -422,7 +424,7 @@ def _as_mapping(workload: gs.Workload, row: int, law: Speedup) -> dict[str, Any]
 
 POLICIES_OF_SIZES = (
     *("moldable-greedy", "moldable-submit", "moldable-base", "moldable-start", "moldable-combined"),
-    *("moldable-base?ordering=sjf", "moldable-start?reserve=category&scope=remaining", "molding?partition=asked"),
+    *("moldable-base?ordering=sjf", "moldable-start?reserve=category&scope=remaining", "moldable?partition=rigid"),
     "guaranteed?admission=conservative&partition=greedy",
 )
 
@@ -477,10 +479,10 @@ def test_sizes_that_cannot_be_are_refused(policy: str, job: dict[str, Any], told
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-@pytest.mark.parametrize("partition", ["greedy(choices=all)", "fair-share", "asked"])
+@pytest.mark.parametrize("partition", ["greedy(choices=all)", "fair-share", "rigid"])
 def test_cores_that_a_process_holds_are_a_running_job_where_sizes_are_chosen(partition: str, instant: str) -> None:
     """The same as a log with a job of one size in its place that starts at once."""
-    policy = f"molding?reserve=first-fit&partition={partition}"
+    policy = f"moldable?reserve=first-fit&partition={partition}"
     columns: dict[str, Any] = {"submit": [0, 2, 3, 4], "runtime": [5, 20, 4, 3], "cores": [1, 3, 4, 1]}
     least, most = np.array([1, 3, 2, 1]), np.array([1, 3, 6, 6])
     every = gs.Workload.from_columns(**columns, moldable=Moldable.of(columns["cores"], least, most, [Linear()]))
@@ -523,7 +525,7 @@ def test_cores_that_a_process_holds_are_a_running_job_to_the_scheduler(policy: s
     assert one.clusters[0].free == 4
 
 
-def test_cores_may_be_given_back_early_and_jobs_start_then() -> None:
+def test_cores_may_be_released_early_and_jobs_start_then() -> None:
     one = world(jobs(submit=[1], runtime=[5], cores=[4]))
 
     def crew() -> Process:
@@ -539,7 +541,7 @@ def test_cores_may_be_given_back_early_and_jobs_start_then() -> None:
     assert one.record().start.tolist() == [7]
 
 
-def test_who_asks_for_cores_waits_until_they_are_idle_and_comes_before_the_pass() -> None:
+def test_a_job_that_requests_cores_waits_until_they_are_idle_and_precedes_the_cycle() -> None:
     one, log = world(), list[float]()
 
     def crew() -> Process:
@@ -553,7 +555,7 @@ def test_who_asks_for_cores_waits_until_they_are_idle_and_comes_before_the_pass(
     assert one.record().start.tolist() == [0, 30, 2]
 
 
-def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
+def test_waits_for_cores_beyond_the_requested_time_are_reported() -> None:
     one = world()
 
     def crew() -> Process:
@@ -583,7 +585,7 @@ def test_cores_that_cannot_be_held_say_why(policy: str, cores: int, until: float
         world(policy=policy).machines["cluster"].request(cores, until=until)
 
 
-def test_shares_are_asked_of_jobs_and_not_of_cores_that_somebody_holds() -> None:
+def test_shares_apply_to_jobs_and_not_to_cores_held_by_a_process() -> None:
     one = world(replace(jobs(labels={"share": [0, 0, 0]}), names={"share": ("/ann",)}))
     with pytest.raises(InputError, match="has no share"):
         one.submit({"cores": 1, "runtime": 1})
@@ -650,14 +652,14 @@ def test_nodes_that_are_none_are_refused(asked: dict[str, Any], told: str) -> No
         on_nodes().machines["cluster"].request(**asked, until=50)
 
 
-def test_nodes_are_asked_of_machines_that_have_some_and_of_schedulers_that_promise_nothing() -> None:
+def test_nodes_can_be_held_on_machines_with_nodes_and_under_schedulers_without_guarantees() -> None:
     with pytest.raises(PolicyError, match="4 cores without nodes"):
         world().machines["cluster"].request(nodes=1, until=5)
     with pytest.raises(PolicyError, match=r"nodes cannot be held .* keeps promises"):
         on_nodes("conservative").machines["cluster"].request(nodes=1, until=5)
 
 
-def test_who_waits_for_nodes_longer_than_they_wanted_them_is_told() -> None:
+def test_waits_for_nodes_beyond_the_requested_time_are_reported() -> None:
     one = on_nodes()
 
     def crew() -> Process:
@@ -670,7 +672,7 @@ def test_who_waits_for_nodes_longer_than_they_wanted_them_is_told() -> None:
     assert process.processed
 
 
-def test_a_submitted_job_asks_for_what_nodes_have() -> None:
+def test_a_submitted_job_requests_what_nodes_have() -> None:
     one = on_nodes()
     two = one.submit({"demand": gs.Demand(tasks=2, each={"cores": 1}, gpu=1000, tasks_per_node=1), "runtime": 5})
     never = one.submit({"demand": gs.Demand(tasks=1, each={"disk": 1}), "runtime": 5})
@@ -687,7 +689,7 @@ def test_a_submitted_job_asks_for_what_nodes_have() -> None:
     assert_valid(found)
 
 
-def test_on_one_pool_of_cores_only_cores_are_asked_for() -> None:
+def test_on_one_pool_of_cores_only_cores_are_requested() -> None:
     made = world().submit({"demand": gs.Demand(cores=2), "runtime": 5})
     assert made.job == 4
     with pytest.raises(InputError, match="requests more than cores, but the machine is one pool of cores"):
@@ -706,7 +708,7 @@ def test_a_job_of_a_partition_goes_to_its_nodes() -> None:
 
 
 @pytest.mark.parametrize("policy", ["easy++", "easy"])
-def test_nobody_predicts_how_long_a_crew_stays(policy: str) -> None:
+def test_no_job_predicts_how_long_a_crew_stays(policy: str) -> None:
     one = world(jobs(labels={"user": [1, 1, 1]}), policy)
     one.machines["cluster"].request(1, until=100)
     one.run()

@@ -17,7 +17,7 @@ import gridsim as gs
 from gridsim.model.platform import machine_cores
 from gridsim.model.time import seconds
 from gridsim.testing.invariants import violations_of
-from gridsim.testing.schedules import read_schedule
+from gridsim.testing.schedule_reader import read_schedule
 
 HEAD = """\
 | log | policy | simulator | possible | starts as gridsim's | mean wait, s |

@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 import gridsim as gs
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.transform.slice import Slice
 
@@ -29,7 +29,7 @@ def prepared(log: str) -> tuple[str, gs.Workload]:
     else:
         workload = gs.read_workload(path, rules={"over-estimate": "repair"})
     workload = Slice(jobs=int(jobs) if jobs else None, origin=True).apply(workload)
-    rounded = dataclasses.replace(workload, submit=workload.submit // whole(1) * whole(1))
+    rounded = dataclasses.replace(workload, submit=workload.submit // to_us(1) * to_us(1))
     return re.sub(r"\.swf(\.gz|\.xz)?$", "", Path(path).name) + (f"-{jobs}" if jobs else ""), rounded
 
 

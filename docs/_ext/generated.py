@@ -35,7 +35,7 @@ from gridsim.metrics.summary import (
 )
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
-from gridsim.testing.schedules import ALIASES
+from gridsim.testing.schedule_reader import ALIASES
 from gridsim.testing.violation import DEMAND_KINDS, PIECE_KINDS
 from gridsim.testing.violation import KINDS as VIOLATIONS
 from gridsim.workload.problems import KINDS as PROBLEMS

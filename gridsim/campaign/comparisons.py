@@ -56,7 +56,7 @@ _MOST = 10_000
 
 
 @dataclass(frozen=True)
-class Alike:
+class Replications:
     """Replicas of workloads that are added to a scenario file.
 
     Parameters

@@ -40,7 +40,7 @@ class Pool(Protocol):
         ...
 
     @property
-    def ahead(self) -> int:
+    def lead(self) -> int:
         """Number of batches to submit in advance."""
         ...
 
@@ -52,7 +52,7 @@ class Pool(Protocol):
         """Start new workers after one has died."""
         ...
 
-    def gone(self) -> bool:
+    def is_lost(self) -> bool:
         """True if no worker is left."""
         ...
 
@@ -93,7 +93,7 @@ def pool_of(workers: int, executor: Executor | str | None) -> Iterator[Pool]:
 class _Here:
     """This process: a unit runs when it is submitted, and is stored before the next one begins."""
 
-    workers = together = ahead = 1
+    workers = together = lead = 1
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
         future: Future[T] = Future()
@@ -103,7 +103,7 @@ class _Here:
     def renew(self) -> None:
         raise AssertionError("a process that died is not reported here")
 
-    def gone(self) -> bool:
+    def is_lost(self) -> bool:
         return False
 
 
@@ -113,10 +113,10 @@ class _Processes(Processes):
     together = _TOGETHER
 
     @property
-    def ahead(self) -> int:
+    def lead(self) -> int:
         return _AHEAD * self.workers
 
-    def gone(self) -> bool:
+    def is_lost(self) -> bool:
         return False
 
 
@@ -128,7 +128,7 @@ class _Other:
     def __init__(self, executor: Executor, workers: int) -> None:
         self._executor = executor
         self.workers = max(workers, int(getattr(executor, "_max_workers", 1)))
-        self.ahead = _AHEAD * self.workers
+        self.lead = _AHEAD * self.workers
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
         return self._executor.submit(work, *args)
@@ -136,7 +136,7 @@ class _Other:
     def renew(self) -> None:
         raise InputError("a worker of the executor died; start again with a new executor: finished runs are kept")
 
-    def gone(self) -> bool:
+    def is_lost(self) -> bool:
         return False
 
 
@@ -173,12 +173,12 @@ class _Dask:
     def workers(self) -> int:
         if time.monotonic() > self._counted + self._COUNTED:
             self._counted = time.monotonic()
-            with contextlib.suppress(OSError, RuntimeError):  # the scheduler is gone, as reported by `gone`
+            with contextlib.suppress(OSError, RuntimeError):  # the scheduler is gone, as reported by `is_lost`
                 self._cores = sum(self._client.ncores().values())
         return self._cores or self._AT_LEAST
 
     @property
-    def ahead(self) -> int:
+    def lead(self) -> int:
         return _AHEAD * max(self.workers, self._AT_LEAST)
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
@@ -188,5 +188,5 @@ class _Dask:
     def renew(self) -> None:
         raise AssertionError("Dask restarts its workers itself")
 
-    def gone(self) -> bool:
+    def is_lost(self) -> bool:
         return str(self._client.status) != "running"

@@ -27,8 +27,8 @@ from gridsim.campaign.comparisons import Comparisons
 from gridsim.campaign.executors import Pool, pool_of
 from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
+from gridsim.number_formatting import counted
 from gridsim.result import versions
-from gridsim.words import counted
 
 _ENOUGH = 5.0
 """Seconds after which a worker returns its finished units; the remaining ones are submitted again."""
@@ -63,14 +63,14 @@ class Made(NamedTuple):
     ----------
     content : bytes
         Content of the result file, which depends only on scenario and inputs.
-    beside : mapping of str to bytes
+    attached : mapping of str to bytes
         Additional files by name in the store, such as records.
     schedules, jobs : int
         Number of simulated schedules and jobs.
     """
 
     content: bytes
-    beside: Mapping[str, bytes] = {}
+    attached: Mapping[str, bytes] = {}
     schedules: int = 1
     jobs: int = 0
 
@@ -204,7 +204,7 @@ def run_campaign(
             at = Progress(at.finished, 0, at.left + at.failed)
         summary = Summary(at=at)
         if not at.left:
-            if shard.whole:
+            if shard.is_complete:
                 store.sort_checksums()
             return summary
         with pool_of(workers, executor) as pool:
@@ -218,7 +218,7 @@ def run_campaign(
                 summary.at = at
                 if listener is not None:
                     listener(done, at)
-        if shard.whole:
+        if shard.is_complete:
             store.sort_checksums()
     return summary
 
@@ -264,7 +264,7 @@ def progress_of(
     for group in _groups(campaign, shard or Shard()):
         for unit in group:
             if store.has(unit.file):
-                if damaged is not None and not store.is_whole(unit.file):
+                if damaged is not None and not store.is_intact(unit.file):
                     damaged.append(unit.file)
                     left += 1
                     continue
@@ -278,7 +278,7 @@ def progress_of(
 
 def _groups(campaign: Campaign, shard: Shard) -> Iterator[Sequence[Any]]:
     """Yield groups of a part of a campaign: whole groups if there are enough of them, else their units."""
-    if shard.whole:
+    if shard.is_complete:
         yield from campaign.groups()
         return
     many = sum(1 for _ in itertools.islice(campaign.groups(), shard.parts)) == shard.parts
@@ -342,17 +342,17 @@ def _ran(campaign: Campaign, data: Path | None, unit: Any) -> _Outcome:
     try:
         made = campaign.made(unit, data)
     except (Exception, SystemExit) as error:  # also errors of user-defined policies: the campaign continues
-        failure = Failure(str(unit), *_told(error))
+        failure = Failure(str(unit), *_error_line(error))
     return _Outcome(unit, made, failure, time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def _told(error: BaseException) -> tuple[str, str]:
+def _error_line(error: BaseException) -> tuple[str, str]:
     """Return an error in one line, and its location."""
     try:
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
     except Exception:  # a user-defined error with a broken text
-        said = "without a message"
-    return f"{type(error).__name__}: {said}", "".join(traceback.format_exception(error))
+        message = "without a message"
+    return f"{type(error).__name__}: {message}", "".join(traceback.format_exception(error))
 
 
 def _failed(unit: Any, error: str, trace: str) -> _Outcome:
@@ -367,7 +367,7 @@ def _keep(store: Store, shard: Shard, outcome: _Outcome) -> Finished:
         store.put_failure(unit.file, outcome.failure)
         store.note_down({**told, "error": outcome.failure.error}, shard)
         return Finished(unit, outcome.cpu, 0, 0, outcome.failure)
-    store.put(unit.file, made.content, made.beside, shard)
+    store.put(unit.file, made.content, made.attached, shard)
     store.note_down({**told, "schedules": made.schedules, "jobs": made.jobs}, shard)
     return Finished(unit, outcome.cpu, made.schedules, made.jobs)
 
@@ -386,7 +386,7 @@ def _outcomes(pool: Pool, work: Work, batches: Iterator[list[Any]]) -> Iterator[
     suspects: deque[Any] = deque()
     deaths: Counter[str] = Counter()
     while True:
-        for batch in _next(pool.ahead - len(under_way), suspects, itertools.chain(_taken(again), batches), under_way):
+        for batch in _next(pool.lead - len(under_way), suspects, itertools.chain(_taken(again), batches), under_way):
             under_way[_submitted(pool, work, batch)] = batch
         if not under_way:
             return
@@ -402,7 +402,7 @@ def _outcomes(pool: Pool, work: Work, batches: Iterator[list[Any]]) -> Iterator[
                 if len(units) > 1:
                     suspects.extend(units)
                 else:
-                    yield _failed(units[0], *_told(error))
+                    yield _failed(units[0], *_error_line(error))
             else:
                 yield from outcomes
                 if len(outcomes) < len(units):
@@ -418,11 +418,11 @@ def _outcomes(pool: Pool, work: Work, batches: Iterator[list[Any]]) -> Iterator[
 
 
 def _next(
-    room: int, suspects: deque[Any], batches: Iterator[list[Any]], under_way: Mapping[Any, Any]
+    free: int, suspects: deque[Any], batches: Iterator[list[Any]], under_way: Mapping[Any, Any]
 ) -> Iterator[list[Any]]:
     """Return the batches to submit now: a suspect unit if nothing else runs, or as many batches as allowed."""
     if not suspects:
-        yield from itertools.islice(batches, max(room, 0))
+        yield from itertools.islice(batches, max(free, 0))
     elif not under_way:
         yield [suspects.popleft()]
 
@@ -456,7 +456,7 @@ def _succeeded(future: Future[Any]) -> bool:
 
 
 def _still_there(pool: Pool, error: object) -> None:
-    if pool.gone():
+    if pool.is_lost():
         told = f"the workers have stopped ({error}); start again: finished runs are kept"
         raise InputError(told) from (error if isinstance(error, Exception) else None)
 

@@ -1,13 +1,11 @@
 """Folder of finished units, one file each, written atomically, so that interruptions at any time are harmless.
 
-=====================
-=================================================================================================
-``campaign.json``      identity of the units: scenario, version of gridsim, checksums of the inputs ``runs/…``
-results; they depend on recipe and inputs alone, not on who made them, when or how ``checksums*.jsonl``   SHA-256 of
-each result and of the files beside it, a line a unit ``failed/….json``      units that raised, with their tracebacks;
-gone when they succeed ``journal*.jsonl``     who finished what when, and how long it took: a log, not a result
-``lock*``              held while a driver works on the store =====================
-=================================================================================================
+- ``campaign.json``: identity of the units, namely scenario, version of gridsim, and checksums of the inputs.
+- ``runs/…``: results. They depend only on recipe and inputs, not on machine, time or order of the runs.
+- ``checksums*.jsonl``: SHA-256 of each result and of its further files, one line per unit.
+- ``failed/….json``: units that raised an error, with their tracebacks; deleted when they succeed.
+- ``journal*.jsonl``: machine, time and duration of each unit; a log, not a result.
+- ``lock*``: held while a driver works on the store.
 
 A unit is finished when its file exists. A file that differs from its checksum, or has none, is damaged, and its unit
 is repeated. In a store without checksums, written by an earlier version, results that end with a line break are
@@ -58,7 +56,7 @@ class Shard:
 
     Examples
     --------
-    >>> Shard.of("2/4"), str(Shard.of("2/4")), Shard().whole
+    >>> Shard.of("2/4"), str(Shard.of("2/4")), Shard().is_complete
     (Shard(number=2, parts=4), '2/4', True)
     """
 
@@ -88,14 +86,14 @@ class Shard:
         return f"{self.number}/{self.parts}"
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if it is the only part."""
         return self.parts == 1
 
     @property
     def suffix(self) -> str:
         """Suffix of the names of its files."""
-        return "" if self.whole else f"-{self.number}-of-{self.parts}"
+        return "" if self.is_complete else f"-{self.number}-of-{self.parts}"
 
 
 class Store:
@@ -202,7 +200,7 @@ class Store:
                         path=self.folder,
                     )
             _fill(own, json.dumps({"process": os.getpid(), "host": socket.gethostname(), "since": _now()}) + "\n")
-            if shard.whole:
+            if shard.is_complete:
                 self._sweep_up()
             try:
                 yield
@@ -211,8 +209,8 @@ class Store:
 
     def _locks(self, shard: Shard) -> list[tuple[Path, bool]]:
         """Return the files to lock: shared for the store with parts, exclusive for each part."""
-        whole = [(self.folder / "lock", shard.whole)]
-        return whole if shard.whole else [*whole, (self.folder / f"lock{shard.suffix}", True)]
+        whole = [(self.folder / "lock", shard.is_complete)]
+        return whole if shard.is_complete else [*whole, (self.folder / f"lock{shard.suffix}", True)]
 
     def driver(self) -> str | None:
         """Return a text on the driver that is using the store; None if there is none."""
@@ -232,8 +230,8 @@ class Store:
     def _sweep_up(self) -> None:
         """Remove partly written files of a killed driver; no other process writes now."""
         below = [f"{folder}/**/.*" for folder in (RUNS, "failed", "records")]
-        beside = [f".*.{kind}.????????" for kind in ("json", "jsonl", "csv")]
-        for path in [it for pattern in below + beside for it in self.folder.glob(pattern)]:
+        attached = [f".*.{kind}.????????" for kind in ("json", "jsonl", "csv")]
+        for path in [it for pattern in below + attached for it in self.folder.glob(pattern)]:
             if path.is_file():
                 path.unlink(missing_ok=True)
 
@@ -258,19 +256,19 @@ class Store:
         copied = 0
         for file in other.files():
             path = other.path(file)
-            if not other.is_whole(file):
+            if not other.is_intact(file):
                 warnings.warn(f"{path} is damaged and was not copied; run its campaign again", stacklevel=2)
                 continue
             content = path.read_bytes()
-            if self.has(file) and self.is_whole(file):
+            if self.has(file) and self.is_intact(file):
                 if self.path(file).read_bytes() != content:
                     raise InputError(f"differs from {self.path(file)}, of the same run", path=path)
                 continue
-            beside = {
+            attached = {
                 str(extra.relative_to(other.folder)): extra.read_bytes()
                 for extra in sorted((other.folder / "records" / PurePosixPath(file).stem).glob("[!.]*"))
             }
-            self.put(file, content, beside)
+            self.put(file, content, attached)
             copied += 1
         finished = {path.stem for path in (self.folder / RUNS).glob("**/[!.]*")}
         for path in sorted((other.folder / "failed").glob("[!.]*.json")):
@@ -309,7 +307,7 @@ class Store:
             raise InputError("is damaged: it differs from its checksum; run the campaign again", path=self.path(file))
         return content
 
-    def is_whole(self, file: str) -> bool:
+    def is_intact(self, file: str) -> bool:
         """Return whether the result of a unit and its additional files are unchanged."""
         known = self._checksums()
         if known is None:
@@ -318,7 +316,7 @@ class Store:
             return False
         sums = {
             self.path(file): entry["sha256"],
-            **{self.folder / name: sum_ for name, sum_ in entry["beside"].items()},
+            **{self.folder / name: sum_ for name, sum_ in entry["files"].items()},
         }
         return all(path.is_file() and checksum(path) == expected for path, expected in sums.items())
 
@@ -335,10 +333,10 @@ class Store:
         if self._checksums() is not None:
             return 0
         entries = []
-        for file in filter(self.is_whole, files):
-            beside = sorted((self.folder / "records" / PurePosixPath(file).stem).glob("[!.]*"))
-            sums = {str(it.relative_to(self.folder)): checksum(it) for it in beside}
-            entries.append({"unit": file, "sha256": checksum(self.path(file)), "beside": sums})
+        for file in filter(self.is_intact, files):
+            attached = sorted((self.folder / "records" / PurePosixPath(file).stem).glob("[!.]*"))
+            sums = {str(it.relative_to(self.folder)): checksum(it) for it in attached}
+            entries.append({"unit": file, "sha256": checksum(self.path(file)), "files": sums})
         if entries:
             _put_lines(self.folder / f"checksums{shard.suffix}.jsonl", entries)
         return len(entries)
@@ -365,30 +363,30 @@ class Store:
             self._known = {
                 it["unit"]: it
                 for it in lines
-                if isinstance(it.get("unit"), str) and "sha256" in it and isinstance(it.get("beside"), dict)
+                if isinstance(it.get("unit"), str) and "sha256" in it and isinstance(it.get("files"), dict)
             }
         return self._known
 
-    def put(self, file: str, content: bytes, beside: Mapping[str, bytes], shard: Shard | None = None) -> None:
+    def put(self, file: str, content: bytes, attached: Mapping[str, bytes], shard: Shard | None = None) -> None:
         """Store a finished unit.
 
         Parameters
         ----------
         file : str
             Name of the result.
-        beside : mapping of str to bytes
+        attached : mapping of str to bytes
             Additional files, by name in the store; written first, so that they exist if the result does.
         shard : Shard, optional
             The part whose driver stores it.
         """
-        sums = {name: hashlib.sha256(extra).hexdigest() for name, extra in beside.items()}
-        entry = {"unit": file, "sha256": hashlib.sha256(content).hexdigest(), "beside": sums}
+        sums = {name: hashlib.sha256(extra).hexdigest() for name, extra in attached.items()}
+        entry = {"unit": file, "sha256": hashlib.sha256(content).hexdigest(), "files": sums}
         known = self._checksums() or {}
         self.folder.mkdir(parents=True, exist_ok=True)
         _append(self.folder / f"checksums{(shard or Shard()).suffix}.jsonl", entry)
         self._known = known
         known[file] = entry
-        for name, extra in beside.items():
+        for name, extra in attached.items():
             _put(self.folder / name, extra)
         _put(self.path(file), content)
         self.failure_path(file).unlink(missing_ok=True)

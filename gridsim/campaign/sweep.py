@@ -36,7 +36,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from gridsim.campaign.comparisons import AS_IT_IS, REPLICAS, Alike, Comparing, Comparisons, compare_runs
+from gridsim.campaign.comparisons import AS_IT_IS, REPLICAS, Comparing, Comparisons, Replications, compare_runs
 from gridsim.campaign.factors import (
     MOST_COMBINATIONS,
     check_exclude,
@@ -131,14 +131,14 @@ class Sweep:
     may_change: ClassVar[Sequence[str]] = ("sweep", "plugins")
 
     @classmethod
-    def from_toml(cls, path: str | Path, *, alike: Alike | None = None) -> Sweep:
+    def from_toml(cls, path: str | Path, *, replications: Replications | None = None) -> Sweep:
         """Return the sweep of a scenario file, after a check of all its policies, workloads and files.
 
         Parameters
         ----------
         path : path
             The file.
-        alike : Alike, optional
+        replications : Replications, optional
             Replicas of the workloads of the file.
 
         Raises
@@ -148,7 +148,7 @@ class Sweep:
         """
         path = Path(path).absolute()
         told = read_toml(path)
-        sweep = cls.from_mapping(told if alike is None else alike.added(told, path), path=path)
+        sweep = cls.from_mapping(told if replications is None else replications.added(told, path), path=path)
         sweep.check()
         return replace(sweep, inputs=sweep._checksums())
 
@@ -246,10 +246,10 @@ class Sweep:
             return
         try:
             before = Sweep.from_mapping(there, path=store.note)
-            recipes = {_numbers_come_of(one.recipe) for one in before.scenarios()}
+            recipes = {_result_relevant(one.recipe) for one in before.scenarios()}
         except InputError:
             recipes = set()
-        if not any(_numbers_come_of(one.recipe) in recipes for one in self.scenarios()):
+        if not any(_result_relevant(one.recipe) in recipes for one in self.scenarios()):
             raise InputError(
                 f"holds results of another sweep, none of whose scenarios is in {self.path.name}; give another folder",
                 path=store.folder,
@@ -357,8 +357,8 @@ class Sweep:
             "metrics": result.metrics(**{**_CUTS, **self.metrics}),
         }
         content = json.dumps(plain(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        beside = self._record(unit, result) if self.records else {}
-        return Made(content.encode(), beside, jobs=len(result.record))
+        attached = self._record(unit, result) if self.records else {}
+        return Made(content.encode(), attached, jobs=len(result.record))
 
     def _record(self, unit: Combination, result: Result) -> dict[str, bytes]:
         """Return the files of the schedule, by their names in the store."""
@@ -414,7 +414,7 @@ def _without_engine(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "options": options} if options or recipe.get("options") == {} else rest
 
 
-def _numbers_come_of(recipe: Mapping[str, Any]) -> str:
+def _result_relevant(recipe: Mapping[str, Any]) -> str:
     """Return all parts of a scenario that affect results, for comparison with others."""
     return json.dumps(_without_engine(recipe), sort_keys=True)
 

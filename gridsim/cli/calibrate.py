@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.options import Run
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import policies_of
-    from gridsim.report.trust import as_dict
+    from gridsim.report.validation import as_dict
 
     failing = source.failures(args)
     options = Run(
@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.sheet import either
-    from gridsim.report.trust import alone, sentences, why
-    from gridsim.words import duration, number, percent
+    from gridsim.number_formatting import duration, number, percent
+    from gridsim.report.text_table import either
+    from gridsim.report.validation import alone, sentences, why
 
     console = Terminal()
 

@@ -38,7 +38,7 @@ def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, print and write the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
-    from gridsim.metrics.summary import measures_asked
+    from gridsim.metrics.summary import requested_measures
     from gridsim.options import Run
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import (
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         pending_changes,
     )
     from gridsim.questions.labels import policies_of
-    from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
+    from gridsim.questions.run_replications import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     sited = source.site(args)
     policies = policies_of(args.policy, sited, default=DEFAULT_POLICIES)
     own = own_policy(policies, args.own)
-    measures = measures_asked(args.metric, args.charge)
+    measures = requested_measures(args.metric, args.charge)
     if changes_of_site := source.site_changes(args):
         policies = source.with_changes(policies, changes_of_site, sited)
     if args.flurries == "drop":
@@ -79,14 +79,14 @@ def run(args: argparse.Namespace) -> int:
         workload = replace(workload, logged={})
     shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake
     asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
-    alike = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
+    replications = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
     several = len(policies) > 1
     about = [*source.summary_lines(workload, platform), *source.failure_lines(failing)]
     tell([*about, *_settings(options, args.shake, shake, several=several)], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)
-    runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)
+    runs = len(policies) * (1 + sum(each.replicas for each in replications) + both)
     progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
     with source.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         asked = {"options": options, "own": own, "command": source.command(), "title": args.title}
         evidence = evidence_of(results, policies=policies, **asked, **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
-        pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
+        pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in replications]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
         cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
@@ -127,7 +127,7 @@ def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> 
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     yield used + (f", --shake {shake}{' (default)' if asked is None else ''}" if shake else "")
     if asked is None and not shake and several:
-        from gridsim.questions.replicate import SHAKES
+        from gridsim.questions.run_replications import SHAKES
 
         yield f"no shaking: {SHAKES} shaken workloads would take long to simulate (--shake {SHAKES})"
 
@@ -135,9 +135,9 @@ def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> 
 def tell_of(comparison: Comparison) -> None:
     """Print sentences and tables."""
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import replicas_text, whatif_text
+    from gridsim.report import replications_text, whatif_text
     from gridsim.report.tables import changes, terminal
-    from gridsim.report.trust import trust_in
+    from gridsim.report.validation import trust_in
 
     console = Terminal()
     console.print()
@@ -152,7 +152,7 @@ def tell_of(comparison: Comparison) -> None:
     for found in comparison.replicated:
         if found.default:
             continue
-        console.print(replicas_text.table(comparison, found, width=console.width))
+        console.print(replications_text.table(comparison, found, width=console.width))
     for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)
     if comparison.replay is not None:

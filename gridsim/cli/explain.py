@@ -25,8 +25,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(title: str, lines: list[str], under: Mapping[str, tuple[float, float]]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.sheet import sheet
-    from gridsim.words import duration
+    from gridsim.number_formatting import duration
+    from gridsim.report.text_table import sheet
 
     console = Terminal()
     for line in lines:

@@ -32,9 +32,9 @@ def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
     from gridsim import result  # numpy: not needed for --help
     from gridsim.report import comparison, publication, whatif_text
 
-    beside = {*result.FILES, *comparison.FILES, *whatif_text.FILES, *publication.FILES}
+    attached = {*result.FILES, *comparison.FILES, *whatif_text.FILES, *publication.FILES}
     below = (path for name in result.FILES for path in Path(folder).glob(f"*/{name}"))
-    there = {identity(path) for path in (*(Path(folder, name) for name in beside), *below)}
+    there = {identity(path) for path in (*(Path(folder, name) for name in attached), *below)}
     for path in inputs:
         if (own := identity(path)) is not None and own in there:
             raise InputError(

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.options import Run
-    from gridsim.questions.forecast import as_of_now
+    from gridsim.questions.forecast import snapshot
     from gridsim.questions.labels import policies_of
     from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     tell(source.summary_lines(workload, platform), told)
     at, deadline = None, None
     if args.at == "now":
-        workload, at = as_of_now(workload)
+        workload, at = snapshot(workload)
     elif args.at is not None:
         at = instant(args.at, "at", workload.provenance)
     if args.deadline is not None and args.deadline.startswith("+"):
@@ -71,7 +71,7 @@ def _demand(args: argparse.Namespace) -> Demand | None:
     """Return the requested resources other than cores; None if there are none."""
     from gridsim.errors import InputError
     from gridsim.model.demand import Demand
-    from gridsim.model.site_file.words import mebibytes
+    from gridsim.model.site_file.syntax import mebibytes
 
     tasks = args.nodes if args.tasks is None else args.tasks
     words = (tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)

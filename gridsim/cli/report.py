@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
-    from gridsim.questions.recorded import Recorded
+    from gridsim.questions.result_folders import Recorded
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.folder import Earlier
     from gridsim.errors import InputError
     from gridsim.files import write_json
-    from gridsim.questions.recorded import recorded
+    from gridsim.questions.result_folders import recorded
     from gridsim.report.comparison import PAGE, Comparison
 
     folder = Path(args.out)

@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import JobsProgress
     from gridsim.files import plain
     from gridsim.policy.presets import SITE, policy, site_machine
-    from gridsim.report import notices, pools
+    from gridsim.report import notices, pooling
     from gridsim.result import FILES
     from gridsim.scenario import Scenario
     from gridsim.tables import require_table
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(plain(metrics), indent=1))
         return 0
     _print(metrics)
-    for sentence in pools.of_one(result.record, result.platform):
+    for sentence in pooling.of_one(result.record, result.platform):
         print(sentence)
     for sentence in notices.left_aside(result.workload, result.platform):
         print(sentence)

@@ -236,7 +236,7 @@ def failure_lines(found: Failures | None) -> list[str]:
     """Return lines on the failures and the windows of a run."""
     if found is None:
         return []
-    from gridsim.words import counted, duration  # numpy: not needed for --help
+    from gridsim.number_formatting import counted, duration  # numpy: not needed for --help
 
     times = [f"MTBF {duration(it.mtbf)} and MTTR {duration(it.mttr)} of each {it.scope}" for it in found.models]
     trace = [f"{counted(len(found.trace), 'failure')} of {found.origin}"] if found.origin else []
@@ -258,18 +258,18 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """Return lines on ignored settings of site files and partitions of the log, for the end of the output."""
-    from gridsim.model.applicable_demands import suited
+    from gridsim.model.applicable_demands import with_applicable_demands
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.labels import notices_of  # numpy: not needed for --help
     from gridsim.report.notices import left_aside, sentences
-    from gridsim.report.pools import pooled
+    from gridsim.report.pooling import pooled
 
     told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
     plain = [it for it in policies.values() if not capabilities_of(it).site]
-    told = [*(left_aside(suited(workload, platform), platform) if plain else []), *told]
+    told = [*(left_aside(with_applicable_demands(workload, platform), platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
 
@@ -315,7 +315,7 @@ def problem_line(problem: Problem) -> str:
 
 
 def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
-    from gridsim.words import listed  # numpy: not needed for --help
+    from gridsim.number_formatting import listed  # numpy: not needed for --help
 
     if "jobs_read" not in provenance:
         seed = f", seed {provenance['seed']}" if "seed" in provenance else ""
@@ -346,7 +346,7 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
 
 def _of_clusters(provenance: Any) -> str:
     """Return text on the clusters of the jobs, if the log has several and the choice is not obvious."""
-    from gridsim.words import listed  # numpy: not needed for --help
+    from gridsim.number_formatting import listed  # numpy: not needed for --help
 
     left = [f"{name}: {count:,} jobs" for name, count in provenance.get("clusters_left_out", {}).items()]
     names = [it["name"] for it in provenance.get("clusters", ())] or [provenance.get("cluster", "")]

@@ -26,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     if args.campaign == "merge":
         return _merge(args)
     from gridsim.ask import sweep as run_sweep  # numpy: not needed for --help
-    from gridsim.campaign.comparisons import Alike
+    from gridsim.campaign.comparisons import Replications
     from gridsim.campaign.run import check, progress_of
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.terminal import RunsProgress
-    from gridsim.words import counted
+    from gridsim.number_formatting import counted
     from gridsim.workers import usable_cores
 
     if args.stores:
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dask is not None and args.workers is not None:
         raise InputError("--workers applies to this machine, but --dask has other workers; leave out one of them")
     asked = {name: getattr(args, name) for name in ("shake", "shake_by", "resample", "resample_load", "flurries")}
-    sweep = Sweep.from_toml(args.campaign, alike=Alike(**asked))
+    sweep = Sweep.from_toml(args.campaign, replications=Replications(**asked))
     store = Store(args.out or f"{Path(args.campaign).stem}-results")
     shard = Shard() if args.shard is None else Shard.of(args.shard)
     sweep.belongs(store)
@@ -90,7 +90,7 @@ def _show(args: argparse.Namespace, sweep: Sweep, store: Store, found: Compariso
     """Print the comparison of the campaign, if it has one."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
     from gridsim.report.campaign import sentences, terminal
-    from gridsim.report.replicas_text import few
+    from gridsim.report.replications_text import few
 
     if found is None or args.json:
         return

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from gridsim.words import together
+from gridsim.number_formatting import together
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
@@ -207,7 +207,7 @@ _TOO_FEW = 0.001
 """Share of all jobs below which no remaining time is shown, since a compilation would distort it."""
 
 LOOPS = {
-    "gridsim.engine.guarantees": ("for guaranteed deadlines", 15),
+    "gridsim.engine.deadline_loop": ("for guaranteed deadlines", 15),
     "gridsim.engine.tree_loop": ("for trees of clusters", 10),
     "gridsim.engine": ("of the event loop", 7),
     "gridsim.policy.scheduler.moldable_cycle": ("for moldable jobs", 7),
@@ -227,7 +227,7 @@ def compiling(module: str) -> str:
 
     Examples
     --------
-    >>> compiling("gridsim.policy.slurm.passes")
+    >>> compiling("gridsim.policy.slurm.main_cycle")
     "Compiling the inner loops of Slurm's scheduler: about 14 s, once per installation."
     """
     what, seconds = next((told for name, told in LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
@@ -236,9 +236,9 @@ def compiling(module: str) -> str:
 
 def hear_compiling(say: Callable[[str], None]) -> None:
     """Report compilations in a worker."""
-    from gridsim.machine.njit import tell_compiling  # the compiler
+    from gridsim.machine.njit import on_compile  # the compiler
 
-    tell_compiling(lambda module: say(compiling(module)))
+    on_compile(lambda module: say(compiling(module)))
 
 
 class RunsProgress(_Bars):

@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.model.platform import machine_cores
     from gridsim.scenario import transformed
-    from gridsim.testing.schedules import (
+    from gridsim.testing.schedule_reader import (
         nodes_of,
         overrun_of,
         parse_columns,

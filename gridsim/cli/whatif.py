@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.calibrate import replays_once_more
     from gridsim.questions.changes import Change, changes_of
     from gridsim.questions.labels import labelled
-    from gridsim.questions.replicate import families
+    from gridsim.questions.run_replications import families
     from gridsim.questions.whatif import check_halved, whatif
     from gridsim.report.whatif_text import as_dict
 

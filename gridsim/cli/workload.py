@@ -210,8 +210,8 @@ def _describe(args: Namespace) -> None:
 def _flurries(args: Namespace) -> None:
     from rich.table import Table
 
+    from gridsim.number_formatting import percent, times
     from gridsim.report import flurries_text
-    from gridsim.words import percent, times
     from gridsim.workload.transform.flurries import WithoutFlurries  # numpy: not needed for --help
 
     names = ("times", "share", "least", "window")

@@ -6,7 +6,7 @@ import numpy as np
 
 from gridsim.engine.setup import CompiledRun, Earlier, Engine, Setup
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.limited import CHAINED
+from gridsim.entities.walltime_limit import CHAINED
 from gridsim.errors import InputError
 from gridsim.machine.njit import is_kept
 from gridsim.model.time import NEVER
@@ -39,7 +39,7 @@ def compiled_run_of(
         why = tree_setup.why_not(workload, clusters, run.platform, run.options)
         why = "jobs name the clusters that they may go to" if run.ways is not None and not why else why
         why = "jobs are submitted window by window" if more and not why else why
-    if not why and clusters[0].asked is not None and (more or earlier is not None):
+    if not why and clusters[0].demands is not None and (more or earlier is not None):
         why = "jobs are submitted window by window, on a machine of nodes or several pools"
     if why:
         if engine == "compiled":
@@ -57,7 +57,7 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if "pool" not in can.compiled:
         return can.in_python or f"{name_of(scheduler)} has no compiled scheduling cycle"
-    if any(cluster.asked is not None for cluster in clusters):
+    if any(cluster.demands is not None for cluster in clusters):
         if workload.tasks is not None or len(clusters) > 1:
             return "a grid or a workload of DAG jobs has nodes or several pools"
         if workload.moldable is not None:

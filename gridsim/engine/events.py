@@ -16,8 +16,8 @@ from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import NEVER, IntArray
 
 NUMBERS = range(18)
-NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]
-BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME, ASKING, MORE = NUMBERS[9:]
+NOW, NEXT, ENDS, ESTIMATE_CHECKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]
+BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, ARRIVALS, ASKING, MORE = NUMBERS[9:]
 """Numbers of a run: the instant; processed arrivals; events in both heaps; events scheduled so far; free and all cores;
 whether a cycle is requested at the end of the instant, and whether overruns have had no cycle yet; the mode; whether
 jobs continue beyond their estimates, the first assumed overrun; whether nothing is left, or nothing before unknown
@@ -136,8 +136,8 @@ def begin(now, row, free, at, jobs, ends, looks, numbers):  # type: ignore[no-un
     held, estimate = jobs[RUNTIME, row], jobs[ESTIMATE, row]
     if held > estimate:
         if numbers[EXTEND]:
-            push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
-            numbers[LOOKS] += 1
+            push(looks, numbers[ESTIMATE_CHECKS], now + estimate, numbers[ORDER], row)
+            numbers[ESTIMATE_CHECKS] += 1
             numbers[ORDER] += 1
         else:
             held = estimate
@@ -159,8 +159,8 @@ def cut_short(request, jobs, ends, looks, numbers):  # type: ignore[no-untyped-d
     _forget(request, ends, numbers[ENDS])
     numbers[ENDS] -= 1
     if numbers[EXTEND] and jobs[RUNTIME, request] > jobs[ESTIMATE, request]:
-        _forget(request, looks, numbers[LOOKS])
-        numbers[LOOKS] -= 1
+        _forget(request, looks, numbers[ESTIMATE_CHECKS])
+        numbers[ESTIMATE_CHECKS] -= 1
     numbers[FREE] += jobs[CORES, request]
     jobs[START, request] = NEVER
 
@@ -198,15 +198,15 @@ def next_late(now, jobs, looks, numbers):  # type: ignore[no-untyped-def]
 
     Return -1 if there is none.
     """
-    while numbers[LOOKS] and looks[_AT, 0] == now:
-        row = pop(looks, numbers[LOOKS])
-        numbers[LOOKS] -= 1
+    while numbers[ESTIMATE_CHECKS] and looks[_AT, 0] == now:
+        row = pop(looks, numbers[ESTIMATE_CHECKS])
+        numbers[ESTIMATE_CHECKS] -= 1
         if jobs[START, row] + jobs[RUNTIME, row] <= now:
             continue
         planned = jobs[START, row] + jobs[ESTIMATE, row]
         until = planned + max(2 * (now - planned), numbers[TICK])
-        push(looks, numbers[LOOKS], until, numbers[ORDER], row)
-        numbers[LOOKS] += 1
+        push(looks, numbers[ESTIMATE_CHECKS], until, numbers[ORDER], row)
+        numbers[ESTIMATE_CHECKS] += 1
         numbers[ORDER] += 1
         return row, until
     return -1, now
@@ -244,14 +244,14 @@ def next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers):  # t
     The rows that ended are written to *gone*.
     """
     first = last = numbers[NEXT]
-    if numbers[MORE] and first == numbers[COME]:
+    if numbers[MORE] and first == numbers[ARRIVALS]:
         numbers[OVER] = 1
         return Step(numbers[NOW], 0, 0, first, first, False)
-    arrival = come[0, first] if first < numbers[COME] else NEVER
+    arrival = come[0, first] if first < numbers[ARRIVALS] else NEVER
     now = min(arrival, wake)
     if numbers[ENDS]:
         now = min(now, ends[_AT, 0])
-    if numbers[LOOKS]:
+    if numbers[ESTIMATE_CHECKS]:
         now = min(now, looks[_AT, 0])
     if numbers[RUNG]:
         now = numbers[NOW]
@@ -261,12 +261,12 @@ def next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers):  # t
     numbers[NOW] = now
     if numbers[BATCHED]:
         ended = _ends(now, numbers[ENDS], jobs, ends, gone, numbers) if numbers[ENDS] else 0
-        seen = _looks(now, jobs, looks, late, numbers) if numbers[LOOKS] else 0
-        while last < numbers[COME] and come[0, last] == now:
+        seen = _looks(now, jobs, looks, late, numbers) if numbers[ESTIMATE_CHECKS] else 0
+        while last < numbers[ARRIVALS] and come[0, last] == now:
             last += 1
         numbers[NEXT] = last
         return Step(now, ended, seen, first, last, ended > 0 or seen > 0 or last > first or wake == now)
-    if numbers[LOOKS] and looks[_AT, 0] == now:
+    if numbers[ESTIMATE_CHECKS] and looks[_AT, 0] == now:
         seen = _looks(now, jobs, looks, late, numbers)
         if seen:
             numbers[RUNG] = numbers[UNSEEN] = 1

@@ -13,12 +13,12 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import RUNNING, expect_end
 from gridsim.machine.verbs import nothing_fits, postpone
 from gridsim.model.time import IntArray
-from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
+from gridsim.policy.runtime_history import FIRST, PRESENT, correct, learn, predict
 from gridsim.policy.scheduler import list_cycle as cycle
 from gridsim.policy.scheduler.linear_priority import sort_linear, strict_linear
 from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, READY, ListQueue
 from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
-from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
+from gridsim.policy.scheduler.list_state import AGED_TAIL, AGEING, ALL, CALLBACK, LINEAR, PREDICTED, RANDOM, STATIC
 from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.random_selection import draw_order
 from gridsim.policy.scheduler.sequential_selection import Selection, run_selection
@@ -43,7 +43,7 @@ class ListSchedulerState(NamedTuple):
         Sort keys of the queue and of the requests behind the reservations: see `gridsim.policy.scheduler.list_state`.
     flags : (8,) int64
         Flags of the order, named above.
-    anew : bool
+    resorts : bool
         Whether each cycle sorts the queue, or ranks the requests behind the reservations.
     moves, meta : array of int64
         Arrays of the queue.
@@ -53,7 +53,7 @@ class ListSchedulerState(NamedTuple):
     machine: Any
     order: tuple[Any, ...]
     flags: IntArray
-    anew: bool
+    resorts: bool
     moves: IntArray
     meta: IntArray
 
@@ -130,8 +130,8 @@ def list_state_in_pool(passes):  # type: ignore[no-untyped-def]
 @inline
 def list_state(queue, machine, order):  # type: ignore[no-untyped-def]
     flags = order[5]
-    anew = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
-    return ListSchedulerState(queue, machine, order, flags, anew, queue.moves, queue.meta)
+    resorts = flags[ASKS] or flags[ORDER] != STATIC or flags[BEHIND] == AGED_TAIL
+    return ListSchedulerState(queue, machine, order, flags, resorts, queue.moves, queue.meta)
 
 
 @inline
@@ -176,9 +176,9 @@ def settled_in_list(state, step, events):  # type: ignore[no-untyped-def]
     queue, flags, meta = state.queue, state.flags, state.meta
     if flags[BLOCKED] or not step.decides:
         return False
-    if state.anew:
+    if state.resorts:
         cycle.catch_up(step.now, 0 if step.late else step.ended, step.last, queue, state.machine)
-        skips = (flags[ORDER] == AGED or flags[ORDER] == ASKED) and not flags[DRAWS]
+        skips = (flags[ORDER] == AGEING or flags[ORDER] == CALLBACK) and not flags[DRAWS]
         if meta[HEAD] == meta[TAIL] or (skips and nothing_fits(state.machine, step.now, queue.table[QUEUE])):
             return False
     return True
@@ -192,12 +192,12 @@ def needs_python_in_list(state):  # type: ignore[no-untyped-def]
 @loop.decide.register(ListSchedulerState)
 def decide_in_list(state, step, events):  # type: ignore[no-untyped-def]
     queue, flags, meta = state.queue, state.flags, state.meta
-    now, anew, running = step.now, state.anew, queue.running
-    if anew and not meta[cycle.WITHIN]:
-        put_in_order(now, queue, state.order)
-    again = meta[AGAIN] and not anew and not meta[cycle.RANKED] and not (meta[RUNNING] and running[0, 0] <= now)
-    ended = 0 if anew or step.late else step.ended
-    meta[cycle.STOPPED] = cycle.run_cycle(now, EVERYONE, again, ended, step.last, queue, state.machine)
+    now, resorts, running = step.now, state.resorts, queue.running
+    if resorts and not meta[cycle.WITHIN]:
+        sort_queue(now, queue, state.order)
+    again = meta[AGAIN] and not resorts and not meta[cycle.RANKED] and not (meta[RUNNING] and running[0, 0] <= now)
+    ended = 0 if resorts or step.late else step.ended
+    meta[cycle.STOPPED] = cycle.run_cycle(now, ALL, again, ended, step.last, queue, state.machine)
     if meta[cycle.STOPPED]:
         return -1
     meta[AGAIN] = meta[TAIL] > meta[HEAD]
@@ -206,47 +206,47 @@ def decide_in_list(state, step, events):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def put_in_order(now, queue, order):  # type: ignore[no-untyped-def]
+def sort_queue(now, queue, order):  # type: ignore[no-untyped-def]
     """Sort the queue, and rank the requests behind the reservations, unless an ordering in Python does."""
     lines, ageing, tail_ageing, _, draws, flags = order
     table, meta = queue.table, queue.meta
-    if flags[ORDER] == LINED:
+    if flags[ORDER] == LINEAR:
         sort_linear(now, table, lines, meta[HEAD], meta[TAIL])
-    elif flags[ORDER] == AGED:
+    elif flags[ORDER] == AGEING:
         cycle.sort_by_age(now, table, queue.running, meta, ageing)
-    elif flags[ORDER] == DRAWN:
+    elif flags[ORDER] == RANDOM:
         draw_order(draws, table[QUEUE], meta, table[PLACE], table[JOB : READY + 1])
     if flags[BEHIND] == AGED_TAIL:
         cycle.rank_by_age(now, RANK, table, meta[HEAD], meta[TAIL], tail_ageing)
 
 
 @njit_noalloc
-def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: ignore[no-untyped-def]
+def learn_and_predict(step, gone, jobs, come, table, flags, history):  # type: ignore[no-untyped-def]
     """Learn from the run times of requests that ended in a step, and predict those of its arrivals."""
-    believed = beliefs[0]
+    predicted = history[0]
     for k in range(step.ended):
         row = gone[k]
-        learn(row, min(step.now - jobs[START, row], jobs[ESTIMATE, row]), beliefs)
+        learn(row, min(step.now - jobs[START, row], jobs[ESTIMATE, row]), history)
     for k in range(step.first, step.last):
         row = come[1, k]
-        found = predict(row, jobs[ESTIMATE, row], beliefs)
-        believed[FIRST, row] = believed[PRESENT, row] = table[PLANNED, row] = found
-        if flags[BEHIND] == BELIEVED:
+        found = predict(row, jobs[ESTIMATE, row], history)
+        predicted[FIRST, row] = predicted[PRESENT, row] = table[PLANNED, row] = found
+        if flags[BEHIND] == PREDICTED:
             table[RANK, row] = found
 
 
 @njit_noalloc
-def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-untyped-def]
+def correct_running(now, jobs, queue, machine, history):  # type: ignore[no-untyped-def]
     """Correct the predictions that running requests have exceeded by now, in that order; return their number.
 
     A correction alone starts no request, so it is sufficient to do this before a cycle.
     """
-    believed, running, meta = beliefs[0], queue.running, queue.meta
+    predicted, running, meta = history[0], queue.running, queue.meta
     i, count = 0, 0
     while i < meta[RUNNING] and running[0, i] <= now:
         row = running[1, i]
-        if believed[PRESENT, row] < jobs[RUNTIME, row] and believed[PRESENT, row] < jobs[ESTIMATE, row]:
-            until = jobs[START, row] + correct(row, jobs[ESTIMATE, row], beliefs)
+        if predicted[PRESENT, row] < jobs[RUNTIME, row] and predicted[PRESENT, row] < jobs[ESTIMATE, row]:
+            until = jobs[START, row] + correct(row, jobs[ESTIMATE, row], history)
             expect_end(running, meta, row, until)
             postpone(machine, now, row, until)
             count += 1
@@ -256,7 +256,7 @@ def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-unty
 
 
 @loop.take_ended.register(LinearState)
-def take_ended_from_lines(state, now, ended):  # type: ignore[no-untyped-def]
+def take_ended_linear(state, now, ended):  # type: ignore[no-untyped-def]
     cycle.take_in(state.queue.table, state.queue.running, state.moves, state.meta, ended, state.meta[TAIL])
 
 
@@ -267,13 +267,13 @@ def take_ended_from_selection(state, now, ended):  # type: ignore[no-untyped-def
 
 @loop.overran.register(LinearState)
 @loop.overran.register(SelectionState)
-def overran_in_lines(state, step, events):  # type: ignore[no-untyped-def]
+def overran_linear(state, step, events):  # type: ignore[no-untyped-def]
     loop.take_ended(state, step.now, step.ended)
     loop.expect_late(step, events[5], state.queue.running, state.meta)
 
 
 @loop.decide.register(LinearState)
-def decide_in_lines(state, step, events):  # type: ignore[no-untyped-def]
+def decide_linear(state, step, events):  # type: ignore[no-untyped-def]
     table, running, moves, _, meta = state.queue
     ended = 0 if step.late else step.ended
     return strict_linear(step.now, ended, step.last, table, running, moves, meta, state.slots)

@@ -15,10 +15,10 @@ from gridsim.machine.running_set import end_running
 from gridsim.machine.verbs import open_cycle
 from gridsim.model.time import IntArray
 from gridsim.policy.limits import Limits, allow_one
-from gridsim.policy.scheduler.core_count_choice import ASKED, CURVE, LEAST, MOST, Sizes, choose_by_profile, scaled
-from gridsim.policy.scheduler.core_count_choice import ESTIMATE as AS_ASKED
+from gridsim.policy.scheduler.core_count_choice import CURVE, LEAST, MOST, REQUESTED, Sizes, choose_by_profile, scaled
+from gridsim.policy.scheduler.core_count_choice import ESTIMATE as AS_REQUESTED
 from gridsim.policy.scheduler.machines import in_pool
-from gridsim.policy.scheduler.moldable_cycle import ANEW, STARTED, MoldableQueue, run_moldable_cycle
+from gridsim.policy.scheduler.moldable_cycle import STALE, STARTED, MoldableQueue, run_moldable_cycle
 
 
 class MoldableSchedulerState(NamedTuple):
@@ -44,7 +44,7 @@ class MoldableSchedulerState(NamedTuple):
 
 
 @njit_noalloc
-def molded(work, events, passes):  # type: ignore[no-untyped-def]
+def moldable_loop(work, events, passes):  # type: ignore[no-untyped-def]
     """Run moldable jobs; *passes* are `MoldableSchedulerState` with its parts as plain tuples."""
     order, queue, pool, moves, meta = passes
     queue = MoldableQueue(*queue)
@@ -56,13 +56,13 @@ def ended_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
     queue, gone = state.queue, state.moves[1]
     for k in range(step.ended):
         if end_running(queue.running, queue.meta, gone[k], queue.cores[gone[k]]) > step.now:
-            queue.meta[ANEW] = 1
+            queue.meta[STALE] = 1
 
 
 @overran.register(MoldableSchedulerState)
 def overran_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
     expect_late(step, events[5], state.queue.running, state.meta)
-    state.meta[ANEW] = 1
+    state.meta[STALE] = 1
 
 
 @arrived.register(MoldableSchedulerState)
@@ -94,10 +94,10 @@ def decide_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
 def resize(row, cores, jobs, shapes):  # type: ignore[no-untyped-def]
     """Set the size of a request that has not started; its true run time and estimate change."""
     sizes = Sizes(*shapes)
-    asked, curve, relative = sizes.table[ASKED, row], sizes.table[CURVE, row], sizes.relative
+    asked, curve, relative = sizes.table[REQUESTED, row], sizes.table[CURVE, row], sizes.relative
     jobs[CORES, row] = cores
     jobs[RUNTIME, row] = scaled(jobs[RUNTIME, row], asked, cores, curve, relative)
-    jobs[ESTIMATE, row] = scaled(sizes.table[AS_ASKED, row], asked, cores, curve, relative)
+    jobs[ESTIMATE, row] = scaled(sizes.table[AS_REQUESTED, row], asked, cores, curve, relative)
 
 
 @njit_noalloc

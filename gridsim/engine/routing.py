@@ -18,7 +18,7 @@ from gridsim.policy.scheduler.random_selection import draw_below
 ALL_KINDS = NOWHERE = -1
 
 FIRST_CHILD, LAST_CHILD, FIRST_LEAF, LAST_LEAF = range(4)
-SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, COME, BLOCKED, LENT, LEFT = range(13)
+SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, ARRIVALS, BLOCKED, LENT, LEFT = range(13)
 """Fields of a cluster: cores, kind; free cores, and cores of requests since the last cycle; work placed on it that has
 not ended, and that has not started; whether events have had no cycle yet, and whether a cycle is requested at the end
 of the instant; requests that ended since the last cycle, and that arrived in total; whether its first request waits for
@@ -361,7 +361,7 @@ def _picked(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _carry(node, begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def]
+def _route_piece(node, begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def]
     """Send a piece down from a node; return `NOWHERE` if placed, else the router whose children cannot hold it."""
     nodes, children, clusters, able = routes[0], routes[1], routes[2], routes[5]
     kinds, where = routes[8], routes[9]
@@ -392,22 +392,22 @@ def place_job(begin, end, jobs, routes):  # type: ignore[no-untyped-def]
     _look_at(begin, end, ALL_KINDS, jobs, routes)
     if not _can_hold(root, routes):
         return False
-    stuck = _carry(root, begin, end, ALL_KINDS, jobs, routes)
+    stuck = _route_piece(root, begin, end, ALL_KINDS, jobs, routes)
     if stuck == NOWHERE:
         return True
     if not how[BY_KIND] or how[KINDS] == 1:
         for row in range(begin, end):
-            _carry(stuck, row, row + 1, ALL_KINDS, jobs, routes)
+            _route_piece(stuck, row, row + 1, ALL_KINDS, jobs, routes)
         return True
     count = how[KINDS]
     for k in range(count):
         widest[SAVED, k] = widest[IN_ORDER, k]
     for k in range(count):
         of = widest[SAVED, k]
-        left = _carry(stuck, begin, end, of, jobs, routes)
+        left = _route_piece(stuck, begin, end, of, jobs, routes)
         if left == NOWHERE:
             continue
         for row in range(begin, end):
             if kinds[row] == of:
-                _carry(left, row, row + 1, ALL_KINDS, jobs, routes)
+                _route_piece(left, row, row + 1, ALL_KINDS, jobs, routes)
     return True

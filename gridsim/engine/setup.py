@@ -10,22 +10,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.engine import events, guarantees, list_states, moldable_states, plan_states
+from gridsim.engine import deadline_loop, events, list_states, moldable_states, plan_states
 from gridsim.engine.events import Events
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.dynamic_jobs import Submissions
+from gridsim.entities.event_priorities import modes
 from gridsim.entities.failures import Breakdowns
-from gridsim.entities.instant import modes
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root
-from gridsim.entities.submissions import Submissions
 from gridsim.entities.tree import TreeOptions
 from gridsim.errors import PolicyError
 from gridsim.machine.running_set import most_running
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Answers, Passes, name_of
+from gridsim.policy.protocols import Answers, CompiledState, name_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -123,22 +123,22 @@ class CompiledRun:
         requests, outcome, cluster = run.requests, run.outcome, run.clusters[0]
         self._outcome, self._cluster, self._extend = outcome, cluster, run.extend
         n = len(requests)
-        asked = cluster.asked
-        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
+        demands = cluster.demands
+        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
         self._rows = fits
-        waiting = self._go_on(earlier) if earlier is not None else 0
-        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
+        waiting = self._resume(earlier) if earlier is not None else 0
+        passes: CompiledState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers
         if self._answers is not None:
             self._answers.takes[:] = _taken(requests, outcome)
-        busy = (most_running(cluster.cores, n) if asked is None else n) + 1
+        busy = (most_running(cluster.cores, n) if demands is None else n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if run.extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
-        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), more
+        numbers[events.FAILED], numbers[events.ARRIVALS], numbers[events.MORE] = -1, len(self._rows), more
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),
@@ -151,12 +151,12 @@ class CompiledRun:
         if earlier is not None:
             self._take_over(earlier, waiting)
 
-    def _go_on(self, earlier: Earlier) -> int:
+    def _resume(self, earlier: Earlier) -> int:
         """Make the waiting requests of the previous window the first arrivals, in queue order; return their number."""
         before = earlier.calendar
         came = int(before._events.numbers[events.NEXT])
         scheduler: Any = self._cluster.scheduler  # known from its capabilities
-        waiting: IntArray = scheduler.go_on(before._cluster.scheduler, earlier.rows, came)
+        waiting: IntArray = scheduler.resume(before._cluster.scheduler, earlier.rows, came)
         known = np.count_nonzero(earlier.rows >= 0)
         self._rows = np.concatenate([waiting, self._rows[self._rows >= known]])
         return len(waiting)
@@ -166,7 +166,7 @@ class CompiledRun:
         there, here, rows = earlier.calendar._events, self._events, earlier.rows
         kept = np.flatnonzero(rows >= 0)
         here.jobs[events.START, rows[kept]] = there.jobs[events.START, kept]
-        for name, size in (("ends", events.ENDS), ("looks", events.LOOKS)):
+        for name, size in (("ends", events.ENDS), ("looks", events.ESTIMATE_CHECKS)):
             expected = getattr(there, name)[:, : there.numbers[size]]
             expected = expected[:, rows[expected[2]] >= 0]  # some checks belong to ended requests
             expected = expected[:, np.lexsort(expected[1::-1])]
@@ -258,10 +258,10 @@ class CompiledRun:
         if self._answers is not None:
             self._fill_in_promises(self._answers, state)
         outcome.state[:] = state.tobytes()
-        if self._cluster.asked is not None:
+        if self._cluster.demands is not None:
             refused = np.ones(len(start), dtype=np.bool_)
             refused[self._rows] = False
-            outcome.refused.update((row, self._cluster.asked.reason(row)) for row in np.flatnonzero(refused).tolist())
+            outcome.refused.update((row, self._cluster.demands.reason(row)) for row in np.flatnonzero(refused).tolist())
         if self._pieces is not None and self._cluster.machine.nodes is not None:
             outcome.placed.fill(self._pieces(), outcome.start, outcome.end)
 
@@ -287,7 +287,7 @@ class CompiledRun:
 
 def _loop(name: str) -> Any:
     """Return a loop by its name."""
-    modules = (list_states, plan_states, guarantees, moldable_states)
+    modules = (list_states, plan_states, deadline_loop, moldable_states)
     return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from gridsim.engine import list_states
 from gridsim.engine.events import (
+    ARRIVALS,
     BATCHED,
-    COME,
     CORES,
     ENDS,
     ESTIMATE,
+    ESTIMATE_CHECKS,
     FAILED,
-    LOOKS,
     NEXT,
     NOW,
     NUMBERS,
@@ -32,6 +32,7 @@ from gridsim.engine.events import (
 )
 from gridsim.engine.events import RUNG as OPEN
 from gridsim.engine.loop import decide, settled, take_ended
+from gridsim.engine.routing import ARRIVALS as CAME
 from gridsim.engine.routing import (
     BALANCER,
     BLOCKED,
@@ -49,7 +50,6 @@ from gridsim.engine.routing import (
     measure_start,
     place_job,
 )
-from gridsim.engine.routing import COME as CAME
 from gridsim.machine.njit import inline, inline_verb, njit_noalloc
 from gridsim.machine.queue_order import HEAD
 from gridsim.machine.running_set import RUNNING, expect_end
@@ -81,10 +81,10 @@ class Jobs(NamedTuple):
         See `gridsim.engine.events.Events`.
     come : (2, m) int64
         Arrivals: times, ascending, and jobs.
-    expected : (3, room) int64
+    expected : (3, size) int64
         A heap of ends, data and notifications: the time, the order of scheduling, and the request that ends, ``n +``
         the request that gets data, or ``2 n +`` the job that has ended tasks.
-    looks : (3, room) int64
+    looks : (3, size) int64
         A heap of checks of requests that may exceed their estimates.
     first : (m + 1,) int64
         First request of each job.
@@ -98,7 +98,7 @@ class Jobs(NamedTuple):
         Linked lists of ended requests by job: the next one of each request, and the first and last of each job.
     routes : tuple
         `gridsim.engine.routing.Routes` as a plain tuple.
-    ends : (3, room) int64
+    ends : (3, size) int64
         Scratch of balancers: a heap with space for all requests that can run at once on a cluster, and one more.
     """
 
@@ -125,8 +125,8 @@ def state_at(states, k):  # type: ignore[no-untyped-def]
 @state_at.register(list_states.ListSchedulerState)
 def list_state_at(states, k):  # type: ignore[no-untyped-def]
     need, idle, blocks, free, _, _ = states.machine
-    lines, ageing, tail_ageing, beliefs, draws, flags = states.order
-    order = lines, ageing, tail_ageing, beliefs, draws[k], flags
+    lines, ageing, tail_ageing, history, draws, flags = states.order
+    order = lines, ageing, tail_ageing, history, draws[k], flags
     return list_states.list_state_in_pool((queue_at(states.queue, k), (need, idle[k], blocks[k], free[k]), order))
 
 
@@ -223,8 +223,8 @@ def _next(events, states):  # type: ignore[no-untyped-def]
     if numbers[OVER]:
         return _NONE, _NONE
     numbers[NOW] = now
-    looks_due = numbers[LOOKS] > 0 and looks[_AT, 0] == now
-    comes = numbers[NEXT] < numbers[COME] and come[0, numbers[NEXT]] == now
+    looks_due = numbers[ESTIMATE_CHECKS] > 0 and looks[_AT, 0] == now
+    comes = numbers[NEXT] < numbers[ARRIVALS] and come[0, numbers[NEXT]] == now
     if numbers[ENDS] and expected[_AT, 0] == now and (batched or not (comes or looks_due)):
         what = pop(expected, numbers[ENDS])
         numbers[ENDS] -= 1
@@ -253,7 +253,7 @@ def _next(events, states):  # type: ignore[no-untyped-def]
             _measure(now, first[job], jobs, routes, states, ends)
         if place_job(first[job], first[job + 1], jobs, routes):
             numbers[ROOT], numbers[LAST_ROOT] = first[job], first[job + 1]
-        if not batched and (numbers[NEXT] == numbers[COME] or come[0, numbers[NEXT]] > now):
+        if not batched and (numbers[NEXT] == numbers[ARRIVALS] or come[0, numbers[NEXT]] > now):
             numbers[CLOSING], numbers[CLOSES] = 0, DIRTY
     else:
         numbers[OPEN], numbers[CLOSING], numbers[CLOSES] = 0, 0, DIRTY if batched else RUNG
@@ -286,10 +286,10 @@ def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-
     """Return the time of the next event; set ``numbers[OVER]`` if there is none or a cluster is still overcommitted."""
     if numbers[OPEN]:
         return numbers[NOW]
-    now = come[0, numbers[NEXT]] if numbers[NEXT] < numbers[COME] else NEVER
+    now = come[0, numbers[NEXT]] if numbers[NEXT] < numbers[ARRIVALS] else NEVER
     if numbers[ENDS]:
         now = min(now, expected[_AT, 0])
-    if numbers[LOOKS]:
+    if numbers[ESTIMATE_CHECKS]:
         now = min(now, looks[_AT, 0])
     if numbers[LENDS] and now > numbers[NOW]:
         numbers[LENDS] = 0

@@ -17,8 +17,8 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import most_running
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.streams import stream
-from gridsim.model.time import NEVER, FloatArray, IntArray, whole
+from gridsim.model.random_streams import stream
+from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import (
     DataLocal,
@@ -30,7 +30,7 @@ from gridsim.policy.balancing import (
     RoundRobin,
 )
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.protocols import Passes, name_of
+from gridsim.policy.protocols import CompiledState, name_of
 from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 
@@ -51,7 +51,7 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     if workload.moldable is not None:
         return "jobs have several sizes, on several clusters or in several tasks"
     scheduler = clusters[0].scheduler
-    passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # known from its capabilities
+    passes: CompiledState = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # known from its capabilities
     several = "DAG jobs" if workload.tasks is not None else "several clusters"
     if passes.loop not in _SHARED or (
         passes.loop == "list_in_pool" and passes.columns[-1][-1][[list_states.PREDICTS, list_states.ASKS]].any()
@@ -79,7 +79,7 @@ def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> b
     work = float(cores.astype(np.float64) @ estimate.astype(np.float64))
     if tasks is None or platform.network.free or not len(tasks.edge_to):
         return work >= NEVER
-    tick = whole(options.tick_of(workload))
+    tick = to_us(options.tick_of(workload))
     sent = None if tasks.volume is None else float(tasks.volume.max())
     longest = platform.network.delay(int(tasks.runtime.max()), max(platform.levels().values()), tick, sent)
     return work >= NEVER or longest * len(tasks) >= NEVER
@@ -120,7 +120,7 @@ class CompiledTreeRun(CompiledRun):
     def __init__(self, run: Setup) -> None:
         clusters = run.clusters
         self._outcome, self._clusters, self._extend, self._requests = run.outcome, clusters, run.extend, run.requests
-        passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # as above
+        passes: list[CompiledState] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # as above
         numbers = np.zeros(tree_loop.CLOSES + 1, dtype=np.int64)
         numbers[tree_loop.NEWS], numbers[tree_loop.CLOSING] = -1, len(clusters)
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
@@ -145,7 +145,7 @@ class CompiledTreeRun(CompiledRun):
         edge_to = none if tasks is None else tasks.edge_to
         count = len(first) - 1
         network = run.platform.network
-        numbers[events.COME] = count
+        numbers[events.ARRIVALS] = count
         numbers[tree_loop.AT_ONCE] = network.free
         numbers[tree_loop.TOGETHER] = network.transfer_start == "all" and not network.free
         running = sum(most_running(cluster.cores, n) for cluster in self._clusters)
@@ -251,7 +251,7 @@ def _with_queues(queue: tuple[IntArray, ...], routes: Routes, cores: IntArray) -
     ]
     begins = np.cumsum([0, *sizes])
     meta[:, [HEAD, TAIL]] = begins[:-1, np.newaxis]
-    clusters[routing.COME] = begins[:-1]
+    clusters[routing.ARRIVALS] = begins[:-1]
     rows, n = table.shape
     wider: IntArray = np.zeros((rows, max(n, begins[-1])), dtype=np.int64)
     wider[:, :n] = table

@@ -7,7 +7,7 @@ from typing import Any
 from simpy import Environment, Event
 from simpy.events import NORMAL, EventPriority
 
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.event_priorities import Instant, PriorityEvent
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND
 
@@ -16,7 +16,8 @@ class Clock(Environment):
     """A SimPy environment whose delays are whole microseconds.
 
     Events that user processes schedule happen after the simulator's own events of the instant, arrivals included, and
-    before the scheduling cycle of that instant. Events of class `gridsim.entities.instant.At` set their own priority.
+    before the scheduling cycle of that instant. Events of class `gridsim.entities.event_priorities.PriorityEvent` set
+    their own priority.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Clock(Environment):
     def run(self, until: Any = None) -> Any:
         """Run to the end, to an event, or to a time (whole microseconds); events at that time do not run."""
         if until is not None and not isinstance(until, Event):
-            until = At(self, int(until) - self.instant, -1)
+            until = PriorityEvent(self, int(until) - self.instant, -1)
         was, self._running = self._running, True
         try:
             return super().run(until)
@@ -79,7 +80,7 @@ class Clock(Environment):
 
     @property
     def quiet(self) -> bool:
-        """Whether only requested scheduling cycles remain."""
+        """True if only requested scheduling cycles remain."""
         return len(self._queue) == self.wakes
 
     @property

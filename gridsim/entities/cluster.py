@@ -9,12 +9,12 @@ import numpy as np
 from simpy import Event
 
 from gridsim.entities.clock import Clock
-from gridsim.entities.instant import At, Instant, Ring
-from gridsim.entities.limited import CHAINED
+from gridsim.entities.event_priorities import Instant, PriorityEvent, Wakeup
 from gridsim.entities.load import Load
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.resource import Machine
+from gridsim.entities.walltime_limit import CHAINED
 from gridsim.errors import PolicyError
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
@@ -94,7 +94,7 @@ class Cluster:
         List that the cluster appends itself to when a piece of a rigid job is placed on it.
     can : Capabilities
         Capabilities of the scheduler.
-    asked : DemandClasses or None
+    demands : DemandClasses or None
         Requested resources of nodes and pools; None if requests need only the cores of one pool.
     together : sequence of Cluster
         Clusters that decide whenever this one does (grid-wide fair share).
@@ -113,7 +113,7 @@ class Cluster:
         extend: bool = False,
         tick: int = 1_000_000,
         placing: bool = False,
-        asked: DemandClasses | None = None,
+        demands: DemandClasses | None = None,
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate
@@ -131,10 +131,10 @@ class Cluster:
         need, estimate = requests.sizes() if self._molds else (requests.cores, requests.estimate)
         self._need, self._estimate = need.data, estimate.data
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
-        self.asked = asked
-        if asked is not None:  # infinite for requests that the empty machine cannot hold, 0 for all others
-            self._needed = np.where(asked.never(), NEVER, 0).data
-        self._asked, self._ready = requests.cores.data, requests.ready.data
+        self.demands = demands
+        if demands is not None:  # infinite for requests that the empty machine cannot hold, 0 for all others
+            self._needed = np.where(demands.never(), NEVER, 0).data
+        self._requested, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
@@ -146,19 +146,19 @@ class Cluster:
         self.can, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
         closing = None if instant.batched else self._decide_priority
         nodes = self.can.nodes or spec.capacity
-        self.machine = Machine(env, spec.cores, nodes, owner=scheduler, closing=closing, asked=asked)
+        self.machine = Machine(env, spec.cores, nodes, owner=scheduler, closing=closing, demands=demands)
         self.machine.why_not = "its scheduler is not notified"
         self._take, self._give_back = self.machine.take, self.machine.give_back
         self._load = Load(requests, outcome.state) if placing else None
         self.offered, self._nodes = 0, nodes is not None and bool(nodes.nodes)
         self._first_node = 0 if nodes is None or not nodes.nodes else outcome.placed.add(spec.name, nodes)
-        self._never_came = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        self._never_submitted = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
-        self._wanted = Ring(env, self._decide_priority)
+        self._wanted = Wakeup(env, self._decide_priority)
         self.process = env.process(self._run())
 
     # -- placing ------------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ class Cluster:
         if present and self.all_absent:
             return False
         for kind, cores in piece.widest.items():
-            if kind != self.kind or (cores > self.cores and self.asked is None):
+            if kind != self.kind or (cores > self.cores and self.demands is None):
                 return False
-        return self.asked is None or all(self._needed[request] <= self.cores for request in piece.requests)
+        return self.demands is None or all(self._needed[request] <= self.cores for request in piece.requests)
 
     def place(self, piece: Piece) -> None:
         """Place a piece: its tasks count as load from now on and run on this cluster when they are ready."""
@@ -195,8 +195,8 @@ class Cluster:
         self._state[request] = DONE
         for other in others:
             self._state[other] = DONE
-        if self.asked is not None:
-            self._outcome.refused[request] = self.asked.reason(request)
+        if self.demands is not None:
+            self._outcome.refused[request] = self.demands.reason(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -247,7 +247,7 @@ class Cluster:
             self.take(request, None)  # its chain is over: the piece before it was rejected or cancelled
             self._status[request] = self._status[request - 1]
             return
-        if self._never_came is not None and self._never_came[request]:
+        if self._never_submitted is not None and self._never_submitted[request]:
             self.take(request, None)  # the policy does not support cancellations by users
             self._status[request] = Status.cancelled
             return
@@ -261,7 +261,7 @@ class Cluster:
             return None
         if quote.offer is None:
             raise PolicyError(f"{name_of(self.scheduler)} quotes no start time, so clusters cannot be compared")
-        offer, cores = quote.offer, quote.cores or self._asked[request]
+        offer, cores = quote.offer, quote.cores or self._requested[request]
         charge = self.rate * cores * (self._requests.estimate_on(request, cores) / 1e6)
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
 
@@ -332,7 +332,7 @@ class Cluster:
         self._state[request] = DONE
         if self._load is not None and request in self._load and self.dags is None:
             self._load.dequeue(request)
-            self._let_go(request)
+            self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -408,15 +408,15 @@ class Cluster:
             else:
                 interrupted.append((request, began, now, reason))
                 back.append((request, *how))
-                if self.asked is not None:
-                    self.asked.allow_spares(request, reason == FAILURE)
+                if self.demands is not None:
+                    self.demands.allow_spares(request, reason == FAILURE)
         here = [request for request in sorted(hit) if (request, 0, True) in back]
         if change.lost or change.restored or hit:
             call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
             self._unsettled = self.dirty = True
         for request, delay, in_place in back:
             if delay or self._batched:
-                At(self._env, delay, self._instant.requeue, self._requeued, (request, in_place, now))
+                PriorityEvent(self._env, delay, self._instant.requeue, self._requeued, (request, in_place, now))
             else:
                 self._queue_again(request, in_place, now)
         self.close()
@@ -454,9 +454,9 @@ class Cluster:
 
     def learn(self, request: int, demands: Demands) -> None:
         """Add a request that was submitted during the run; *demands* contains its requested resources."""
-        if self.asked is not None:
-            self.asked.learn(request, demands)
-            self._needed[request] = NEVER if self.asked.reason(request) else 0
+        if self.demands is not None:
+            self.demands.learn(request, demands)
+            self._needed[request] = NEVER if self.demands.reason(request) else 0
 
     def hold(self, request: int, until: int, placement: Placement | None) -> None:
         """Report to the scheduler, as a running request, that a user process holds resources; whole microseconds."""
@@ -496,7 +496,7 @@ class Cluster:
     def _run(self) -> Generator[Event, None, None]:
         while True:
             yield self._wanted
-            self._wanted = Ring(self._env, self._decide_priority)
+            self._wanted = Wakeup(self._env, self._decide_priority)
             self._decide(self._env.now)  # type: ignore[arg-type]
 
     def decide(self) -> None:
@@ -538,7 +538,7 @@ class Cluster:
             self._wake_at = wake
             self._wakes += 1
             self._env.wakes += 1
-            At(self._env, wake - now, self._decide_priority, self._woken)
+            PriorityEvent(self._env, wake - now, self._decide_priority, self._woken)
 
     def _check_decision(self, decision: Any, now: int) -> None:
         """Raise `PolicyError` for a value that is not a decision; its requests are checked when they are applied."""
@@ -600,7 +600,7 @@ class Cluster:
                 self._load.remove(request)
                 self.dags.of[request].failed(request)
             else:
-                self._let_go(request)
+                self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -662,7 +662,7 @@ class Cluster:
                 self._watch(request, estimate, 0)
             else:
                 runtime = estimate
-        At(self._env, runtime, self._end_priority, self._ended, request)
+        PriorityEvent(self._env, runtime, self._end_priority, self._ended, request)
         if self.can.predicts:
             self._expect(request, call(self.scheduler, "predicted", request), now)
 
@@ -670,9 +670,9 @@ class Cluster:
         """Schedule a check for when a running request exceeds its prediction, if it does so before it ends."""
         if prediction < self._runtime[request] and prediction < self._estimate[request]:
             delay = began + prediction - self._env.now
-            At(self._env, delay, self._instant.overrun, self._outlived, (request, began))  # type: ignore[arg-type]
+            PriorityEvent(self._env, delay, self._instant.overrun, self._prediction_exceeded, (request, began))  # type: ignore[arg-type]
 
-    def _outlived(self, event: Event) -> None:
+    def _prediction_exceeded(self, event: Event) -> None:
         """Let the scheduler correct an exceeded prediction; this alone starts no request."""
         request, began = event._value
         if self._state[request] != RUNNING or self._start[request] != began:  # event of an earlier run
@@ -685,7 +685,7 @@ class Cluster:
     def _size(self, request: int, cores: int, now: int) -> None:
         """Set the number of cores of a moldable request: within its range, or the requested number."""
         inside = isinstance(cores, int | np.integer) and self._least[request] <= cores <= self._most[request]
-        if cores != self._asked[request] and not inside:
+        if cores != self._requested[request] and not inside:
             raise PolicyError(
                 f"{name_of(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
                 f"it can run on {self._least[request]} to {self._most[request]}"
@@ -715,7 +715,7 @@ class Cluster:
             raise_failed(self.scheduler, "ended", error)
         self._unsettled = self.dirty = True
         if self._load is not None:
-            self._let_go(request)
+            self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
         self.close()
@@ -737,7 +737,7 @@ class Cluster:
             f"{name_of(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"
         )
 
-    def _let_go(self, request: int) -> None:
+    def _remove_ended(self, request: int) -> None:
         """Remove an ended request from the load and notify its DAG job."""
         assert self._load is not None
         self._load.remove(request)
@@ -747,7 +747,7 @@ class Cluster:
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
         """Schedule a check for when a request should have ended: overruns are assumed to be one tick, two, four, …"""
-        At(self._env, delay, self._instant.overrun, self._overran, (request, overrun))
+        PriorityEvent(self._env, delay, self._instant.overrun, self._overran, (request, overrun))
 
     def _overran(self, event: Event) -> None:
         request, overrun = event._value

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from simpy import Environment, Event
 
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import Instant, Ring
+from gridsim.entities.event_priorities import Instant, Wakeup
 from gridsim.entities.link import Links
 from gridsim.model.tasks import Tasks
 
@@ -68,7 +68,7 @@ class DagJob:
     def __init__(self, dags: DagJobs, tasks: Sequence[int]) -> None:
         self._dags, self._left = dags, len(tasks)
         self._news: list[int] = []
-        self._wanted = Ring(dags.env, dags.instant.data)
+        self._wanted = Wakeup(dags.env, dags.instant.data)
         for task in tasks:
             dags.of[task] = self
         for task in tasks:
@@ -111,7 +111,7 @@ class DagJob:
     def _run(self) -> Generator[Event, None, None]:
         while self._left:
             yield self._wanted
-            self._wanted = Ring(self._dags.env, self._dags.instant.data)
+            self._wanted = Wakeup(self._dags.env, self._dags.instant.data)
             news, self._news = self._news, []
             self._pass_on(news)
 

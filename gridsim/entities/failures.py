@@ -14,10 +14,10 @@ from simpy import Event
 
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.event_priorities import Instant, PriorityEvent
 from gridsim.errors import located
 from gridsim.model.failures import Failure, Failures, Machines, Part
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
 from gridsim.policy.protocols import Absence, CapacityChange
 from gridsim.policy.queue import Requests
@@ -61,7 +61,7 @@ class Breakdowns:
         self._env, self._clusters, self._requests = env, clusters, requests
         self._options, self._machines, self._priority = options, machines, instant.capacity
         self._failures = options.failures(machines, seed)
-        self._announced, self._delay = options.repair == "announced", whole(options.requeue_delay)
+        self._announced, self._delay = options.repair == "announced", to_us(options.requeue_delay)
         self._next = next(self._failures, None)
         self._ups: list[tuple[int, int, Failure]] = []  # by end
         self._until: dict[_Key, list[int]] = defaultdict(list)  # ends of the failures of each absent part
@@ -120,7 +120,7 @@ class Breakdowns:
         at = min(*due, NEVER if self._next is None else self._next.down)
         if at < min(self._expected, NEVER):
             self._expected = at
-            At(self._env, at - self._env.instant, self._priority, self._happen)
+            PriorityEvent(self._env, at - self._env.instant, self._priority, self._happen)
 
     def _happen(self, _: Event) -> None:
         now = self._env.instant
@@ -131,7 +131,7 @@ class Breakdowns:
         self._expect()
 
     def fail(self, nodes: Sequence[str], now: int, until: int) -> None:
-        """Let nodes and GPUs fail in the present instant, in addition; whole microseconds."""
+        """Let nodes and GPUs fail in the present instant, in addition; to_us microseconds."""
         state = _Changes()
         for cluster, parts in self._machines.parts(nodes).items():
             self._begin(Failure(now, until, cluster, tuple(parts)), state)

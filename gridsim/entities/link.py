@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simpy import Environment, Event, Interrupt, Resource
 
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.event_priorities import Instant, PriorityEvent
 from gridsim.model.platform import Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 
@@ -51,7 +51,7 @@ class Links:
     def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
         """Send the data of an ended task to the cluster of a successor."""
         delay = self.delay(task, edge, source, target)
-        At(self._env, delay, self._instant.data, lambda event: receiver.delivered(successor))
+        PriorityEvent(self._env, delay, self._instant.data, lambda event: receiver.delivered(successor))
 
     def delay(self, task: int, edge: int, source: Cluster, target: Cluster) -> int:
         """Return the nominal delay of an edge between two clusters, whole microseconds."""
@@ -155,7 +155,7 @@ class FifoLinks(_Shipments):
             request = self._slots[link].request()
             yield request
             held.append((link, request))
-        yield At(self._env, duration, self._instant.data)
+        yield PriorityEvent(self._env, duration, self._instant.data)
         for link, request in held:
             self._slots[link].release(request)
         self._arrived([key])
@@ -218,17 +218,17 @@ class SharedLinks(_Shipments):
         for key, path in self._paths.items():
             for link in path:
                 links.setdefault(link, []).append(key)
-        room = dict.fromkeys(links, self._capacity)
+        left = dict.fromkeys(links, self._capacity)
         while len(rates) < len(self._paths):
             open_links = {link: [key for key in keys if key not in rates] for link, keys in links.items()}
-            share, tightest = min((room[link] / len(keys), link) for link, keys in open_links.items() if keys)
+            share, tightest = min((left[link] / len(keys), link) for link, keys in open_links.items() if keys)
             if share >= self._cap:
                 rates.update({key: self._cap for key in self._paths if key not in rates})
                 break
             for key in open_links[tightest]:
                 rates[key] = share
                 for link in self._paths[key]:
-                    room[link] -= share
+                    left[link] -= share
         return rates
 
     def _run(self) -> Generator[Event, None, None]:
@@ -241,7 +241,7 @@ class SharedLinks(_Shipments):
                 if self._left:
                     due = self._at + self._next()[1]
                     ticks = -(-due.numerator // due.denominator)
-                    yield At(self._env, ticks * self.tick - int(self._env.now), self._instant.data)
+                    yield PriorityEvent(self._env, ticks * self.tick - int(self._env.now), self._instant.data)
                 else:
                     yield Event(self._env)
                 self._waiting = False

@@ -28,7 +28,7 @@ class Load:
 
     def __init__(self, requests: Requests, state: bytearray) -> None:
         self._requests, self._state = requests, state
-        self._asked, self._estimate = requests.cores.data, requests.estimate.data
+        self._requested, self._estimate = requests.cores.data, requests.estimate.data
         self._here = bytearray(len(requests))
         self.unfinished = self.queued = 0
 
@@ -38,22 +38,22 @@ class Load:
     def add(self, request: int) -> None:
         """Add a request that is placed here; it is queued."""
         self._here[request] = 1
-        work = self._asked[request] * self._estimate[request]
+        work = self._requested[request] * self._estimate[request]
         self.unfinished += work
         self.queued += work
 
     def dequeue(self, request: int) -> None:
         """Subtract a request from the queued work when it starts."""
-        self.queued -= self._asked[request] * self._estimate[request]
+        self.queued -= self._requested[request] * self._estimate[request]
 
     def enqueue(self, request: int) -> None:
         """Add a request to the queued work again after its run was stopped."""
-        self.queued += self._asked[request] * self._estimate[request]
+        self.queued += self._requested[request] * self._estimate[request]
 
     def remove(self, request: int) -> None:
         """Remove a request that is not queued from the unfinished work."""
         self._here[request] = 0
-        self.unfinished -= self._asked[request] * self._estimate[request]
+        self.unfinished -= self._requested[request] * self._estimate[request]
 
     def waiting(self) -> list[int]:
         """Return the requests that wait on this cluster, in job order."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.entities.placed import Placed
+from gridsim.entities.placement_recorder import PlacementRecorder
 from gridsim.model.moldable import Moldable
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
@@ -49,7 +49,7 @@ class Outcome:
         Reason of the interruption that ended a request; -1 for all others.
     submitted : dict of int to int
         First submit times of requests that were queued again as if submitted then, whole microseconds.
-    placed : Placed
+    placed : PlacementRecorder
         Placements of requests on machines with nodes.
     refused : dict of int to str
         Why a machine with nodes or pools can never hold a rejected request.
@@ -65,7 +65,7 @@ class Outcome:
         self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
         self.tolerance = tolerance
         self._requests = requests
-        self._runtime_asked, self._asked = self.runtime, requests.cores
+        self._requested_time, self._asked = self.runtime, requests.cores
         self.cores = requests.cores
         if self.moldable is not None:
             self.runtime, self.cores = self.runtime.copy(), requests.cores.copy()
@@ -77,7 +77,7 @@ class Outcome:
         self.interrupted: list[tuple[int, int, int, int]] | None = None
         self.ended: npt.NDArray[np.int8] = np.full(n, -1, dtype=np.int8)
         self.submitted: dict[int, int] = {}
-        self.placed = Placed()
+        self.placed = PlacementRecorder()
         self.refused: dict[int, str] = {}
         self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)
 
@@ -89,12 +89,12 @@ class Outcome:
     def learn(self, request: int) -> None:
         """Read the run time of a job that was written to a free row."""
         if self.moldable is not None:
-            self.runtime[request], self.cores[request] = self._runtime_asked[request], self._asked[request]
+            self.runtime[request], self.cores[request] = self._requested_time[request], self._asked[request]
 
     def resize(self, request: int, cores: int) -> None:
         """Set the number of cores of a moldable request from its start on."""
         assert self.moldable is not None
-        runtime, asked = int(self._runtime_asked[request]), int(self._asked[request])
+        runtime, asked = int(self._requested_time[request]), int(self._asked[request])
         self.cores[request] = cores
         self.runtime[request] = self.moldable.time_on(request, cores, runtime, asked)
 

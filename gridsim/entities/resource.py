@@ -10,14 +10,14 @@ from simpy import Environment, Event
 from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
-from gridsim.entities.instant import At
-from gridsim.entities.nodes_left import Held, NodesLeft
+from gridsim.entities.event_priorities import PriorityEvent
+from gridsim.entities.node_capacity import Held, NodeCapacity
 from gridsim.errors import PolicyError
 from gridsim.machine.allocating import NO_PLACE, SHORT
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
 from gridsim.model.capacity import Capacity
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.policy.protocols import Placement, name_of
 
 
@@ -72,7 +72,7 @@ class Request(Get["Machine"]):
             raise PolicyError(f"{cores} cores are requested, but the machine has {machine.cores}")
         if machine.why_not is not None:
             raise PolicyError(f"{what} cannot be held by a custom process: {machine.why_not}")
-        self.cores, self.until, self.holds = cores or 0, whole(until), False
+        self.cores, self.until, self.holds = cores or 0, to_us(until), False
         if machine.holds is not None and not machine.now < self.until < NEVER:
             raise PolicyError(f"{what} are requested until {until!r} s; expected a time after {machine.now / 1e6} s")
         self.placement: Placement | None = None
@@ -118,7 +118,7 @@ class Machine(BaseResource[Release, Request]):
         Capacity of the nodes; one pool of cores if omitted.
     owner : object
         Scheduler or policy whose decisions are applied; error messages contain its name.
-    asked : DemandClasses, optional
+    demands : DemandClasses, optional
         Requested resources of nodes and pools; only cores if omitted.
     closing : int, optional
         Priority of the end of an instant. If set, a scheduler that decides between two events may overcommit within an
@@ -128,7 +128,7 @@ class Machine(BaseResource[Release, Request]):
     ----------
     free : int
         Free cores; negative while overcommitted within an instant.
-    nodes : NodesLeft or None
+    nodes : NodeCapacity or None
         Free capacity of the nodes.
     pools : list of int or None
         Free amount of each pool, if any request uses pools.
@@ -148,20 +148,20 @@ class Machine(BaseResource[Release, Request]):
         *,
         owner: Any = None,
         closing: int | None = None,
-        asked: DemandClasses | None = None,
+        demands: DemandClasses | None = None,
     ) -> None:
         super().__init__(env, cores)
         self.cores = self.free = cores
-        self.nodes = None if nodes is None or not nodes.nodes else NodesLeft(nodes)
+        self.nodes = None if nodes is None or not nodes.nodes else NodeCapacity(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Held] = {}  # by request
         self._held: dict[int, Request] = {}  # of user processes
         self._absent: dict[tuple[int, int], int] = {}  # known ends of absent nodes and GPUs
         self.all_absent = False  # no node is present or known to return
-        self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
+        self._demands, self.pools = demands, None if demands is None else demands.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
-        self._nobody = 0  # identifiers of holds without a scheduler, negative
+        self._none_waiting = 0  # identifiers of holds without a scheduler, negative
         self.why_not: str | None = None
 
     @property
@@ -231,8 +231,8 @@ class Machine(BaseResource[Release, Request]):
             self.nodes.give_back(held)
             if self._absent:
                 self.free -= sum(cores for node, cores in self.nodes.cores_of(held) if self.nodes.absent[node])
-        if self.pools is not None and self._asked is not None:
-            for pool, amount in self._asked.of_pools(request):
+        if self.pools is not None and self._demands is not None:
+            for pool, amount in self._demands.of_pools(request):
                 self.pools[pool] += amount
         if self.get_queue:
             self._trigger_get(None)
@@ -278,12 +278,12 @@ class Machine(BaseResource[Release, Request]):
 
     def _draw(self, request: int, cores: int) -> None:
         """Take the requested amounts of pools."""
-        assert self._asked is not None
+        assert self._demands is not None
         assert self.pools is not None
-        for pool, amount in self._asked.of_pools(request):
+        for pool, amount in self._demands.of_pools(request):
             self.pools[pool] -= amount
             if self.pools[pool] < 0:
-                left, name = self.pools[pool] + amount, self._asked.columns.pools[pool]
+                left, name = self.pools[pool] + amount, self._demands.columns.pools[pool]
                 self._short(request, cores, f"only {left} of the pool {name} are free")
 
     def _occupy(self, request: int, cores: int, placement: Placement | None) -> Placement:
@@ -294,10 +294,10 @@ class Machine(BaseResource[Release, Request]):
         placement = placement or self.nodes.first(cores)
         if placement is None:
             raise self._refusal(request, cores, "too few of its nodes are free")
-        asked = self._asked
-        if not len(placement.node) and (asked is None or asked.classes.shape[asked.classes.of[request], TASKS]):
+        demands = self._demands
+        if not len(placement.node) and (demands is None or demands.classes.shape[demands.classes.of[request], TASKS]):
             raise self._refusal(request, cores, "it has no nodes")
-        whole = asked is not None and bool(asked.classes.shape[asked.classes.of[request], EXCLUSIVE])
+        whole = demands is not None and bool(demands.classes.shape[demands.classes.of[request], EXCLUSIVE])
         held = self.nodes.read(placement, cores, whole=whole)
         if isinstance(held, str):
             raise self._refusal(request, cores, held)
@@ -315,7 +315,7 @@ class Machine(BaseResource[Release, Request]):
             raise self._refusal(request, cores, why)
         if not self._lent:
             self._lent = True
-            At(self._env, 0, self._closing, self._close)
+            PriorityEvent(self._env, 0, self._closing, self._close)
 
     def _refusal(self, request: int, cores: int, why: str) -> PolicyError:
         at = f"{self._env.now / 1e6} s"
@@ -328,9 +328,9 @@ class Machine(BaseResource[Release, Request]):
         if self.free < 0:
             more = f"{-self.free} more cores {at} than the {self.cores} of the machine"
             raise PolicyError(f"{name_of(self._owner)} has {more}")
-        if self.pools is not None and min(self.pools, default=0) < 0 and self._asked is not None:
+        if self.pools is not None and min(self.pools, default=0) < 0 and self._demands is not None:
             pool = self.pools.index(min(self.pools))
-            over = f"{-self.pools[pool]} of the pool {self._asked.columns.pools[pool]}"
+            over = f"{-self.pools[pool]} of the pool {self._demands.columns.pools[pool]}"
             raise PolicyError(f"{name_of(self._owner)} has {over} more {at} than exists")
         if self.nodes is not None and (over := self.nodes.over()):
             raise PolicyError(f"{name_of(self._owner)} has {over} {at} than exists")
@@ -394,8 +394,8 @@ class Machine(BaseResource[Release, Request]):
                 event.cores = int(sum(placement.amounts.get("cores", ())))
         if event.cores > self.free:
             return False
-        self._nobody -= 1
-        event.row = self._nobody if self.holds is None else self.holds.row(event, self.now)
+        self._none_waiting -= 1
+        event.row = self._none_waiting if self.holds is None else self.holds.row(event, self.now)
         self._held[event.row] = event
         event.placement, event.holds = self.take(event.row, event.cores, event.until, placement), True
         if self.holds is not None:

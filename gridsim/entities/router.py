@@ -35,7 +35,7 @@ class Router:
         self._env, self.children, self.balancer, self.split = env, children, balancer, split
         self._known: dict[tuple[tuple[str, int], ...], list[Router | Cluster]] = {}
         self._leaves = [leaf for child in children for leaf in child.leaves()]
-        self._alike = all(leaf.asked is None for leaf in self._leaves)  # requests differ in cores only
+        self._cores_only = all(leaf.demands is None for leaf in self._leaves)  # requests differ in cores only
 
     def leaves(self) -> Sequence[Cluster]:
         """Return the clusters below, from left to right."""
@@ -44,7 +44,7 @@ class Router:
     def able(self, piece: Piece, *, present: bool = False) -> bool:
         """Return whether each task of a piece can run on some cluster below; *present*: with any node not lost."""
         leaves = [leaf for leaf in self._leaves if not leaf.all_absent] if present else self._leaves
-        if self._alike:
+        if self._cores_only:
             return all(any(leaf.can_run(kind, cores) for leaf in leaves) for kind, cores in piece.widest.items())
         return all(any(leaf.able(piece.alone(task)) for leaf in leaves) for task in piece.requests)
 
@@ -63,7 +63,7 @@ class Router:
 
     def _able(self, piece: Piece) -> list[Router | Cluster]:
         """Return the children that can hold a whole piece; computed once for each set of kinds and widths."""
-        if not self._alike:
+        if not self._cores_only:
             return [child for child in self.children if child.able(piece)]
         key = tuple(piece.widest.items())
         if key not in self._known:

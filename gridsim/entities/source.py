@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 from simpy import Environment, Event
 
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.event_priorities import Instant, PriorityEvent
 from gridsim.entities.router import Root
 from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import IntArray
@@ -49,7 +49,7 @@ class Source:
         env, router, priority = self._env, self._router, self._instant.arrival
         told = 0
         for instant, first, end in self._instants:
-            arrival = At(env, instant - int(env.now), priority)
+            arrival = PriorityEvent(env, instant - int(env.now), priority)
             router.expect(arrival)
             yield arrival
             router.inbox.extend(range(first, end))
@@ -88,7 +88,7 @@ class Reacting:
         self._env, self._requests, self._router, self._progress = env, requests, router, progress
         self._priority = instant.arrival
         self._due: dict[int, list[int]] = {}
-        self._released = self._told = 0
+        self._released = self._notify = 0
         self._expect_batches(requests, reactions)
         alone = np.flatnonzero(reactions.batch == NONE)
         self._own: Iterator[tuple[int, int]] = zip(requests.submit[alone].tolist(), alone.tolist(), strict=True)
@@ -112,7 +112,7 @@ class Reacting:
         self._ended = [0] * len(self._missing)  # latest end so far among the jobs that each batch waits for
         self._earliest = [0] * len(self._missing)  # submit time of the previous batch of the user
         for batch in [batch for batch, missing in enumerate(self._missing) if not missing]:
-            self._come(batch)
+            self._schedule_batch(batch)
 
     def began(self, request: int) -> None:
         """Ignore the start of a request; no batch waits for starts."""
@@ -126,9 +126,9 @@ class Reacting:
             self._ended[batch] = int(self._env.now)
             self._missing[batch] -= 1
             if not self._missing[batch]:
-                self._come(batch)
+                self._schedule_batch(batch)
 
-    def _come(self, batch: int) -> None:
+    def _schedule_batch(self, batch: int) -> None:
         """Schedule a batch that waits for nothing more, and the batches that waited only for it."""
         while True:
             begin, end, ended = self._first[batch], self._first[batch + 1], self._ended[batch]
@@ -159,7 +159,7 @@ class Reacting:
             rows.append(row)
             return
         self._due[instant] = [row]
-        At(self._env, instant - int(self._env.now), self._priority, self._release, instant)
+        PriorityEvent(self._env, instant - int(self._env.now), self._priority, self._release, instant)
 
     def _release(self, event: Event) -> None:
         instant: int = event._value
@@ -167,9 +167,9 @@ class Reacting:
         if instant == self._until:
             self._fetch()
         for row in rows:
-            self._requests.come(row, instant)
+            self._requests.arrive(row, instant)
         self._router.take(rows)
         self._released += len(rows)
-        if self._progress is not None and self._released - self._told >= _EVERY:
-            self._told = self._released
-            self._progress(self._told)
+        if self._progress is not None and self._released - self._notify >= _EVERY:
+            self._notify = self._released
+            self._progress(self._notify)

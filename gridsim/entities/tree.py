@@ -11,7 +11,7 @@ from simpy import Environment
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dag import DagJob, DagJobs
-from gridsim.entities.instant import Instant, Mode
+from gridsim.entities.event_priorities import Instant, Mode
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
@@ -22,12 +22,12 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
-from gridsim.policy.copies import own as own_copy
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
@@ -89,15 +89,15 @@ def clusters_of(
     ledger = Ledger(platform.cores)
     clusters = []
     for index, spec in enumerate(specs):
-        own = adapted(own_copy(scheduler))
+        own = adapted(per_cluster_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
-        asked = _asked(spec, requests, sizes=capabilities_of(own).sizes)
-        if options.failures is not None and asked is not None and options.failures.spares:
-            asked.keep_spares(options.failures.spare_nodes(asked.capacity))
-        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, asked)
+        demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
+        if options.failures is not None and demands is not None and options.failures.spares:
+            demands.keep_spares(options.failures.spare_nodes(demands.capacity))
+        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, demands)
         call(own, "setup", view, stream(options.seed, "cluster", index))
-        if asked is not None:
-            asked = _carried(own, spec, asked)
+        if demands is not None:
+            demands = _supported_demands(own, spec, demands)
         clusters.append(
             Cluster(
                 env,
@@ -110,7 +110,7 @@ def clusters_of(
                 extend=options.overrun == "extend",
                 tick=tick,
                 placing=len(specs) > 1 or requests.tasks is not None,
-                asked=asked,
+                demands=demands,
             )
         )
     if capabilities_of(scheduler).scope == "grid":
@@ -119,7 +119,7 @@ def clusters_of(
     return clusters
 
 
-def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClasses | None:
+def _demand_classes(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClasses | None:
     """Return the resources that requests need of the nodes and pools of a cluster; None for one pool of cores only.
 
     If the scheduler chooses *sizes*, the resources are given for each possible core count.
@@ -136,7 +136,7 @@ def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClass
     return DemandClasses(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known, ranges)
 
 
-def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandClasses | None:
+def _supported_demands(scheduler: Any, spec: ClusterSpec, demands: DemandClasses) -> DemandClasses | None:
     """Return the demand classes if the scheduler supports them; None if the scheduler has its own nodes.
 
     Raises
@@ -154,7 +154,7 @@ def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandC
             "easy, depth, conservative, msb, mrt, qops, fqops and the moldable policies support nodes and pools",
             field="policy",
         )
-    return asked
+    return demands
 
 
 def admission(
@@ -251,7 +251,7 @@ def _admit_tasks(
         cluster.dags = dags
     first, known = tasks.first.data, dags.delay_to
 
-    limited = any(cluster.asked is not None for cluster in clusters)
+    limited = any(cluster.demands is not None for cluster in clusters)
 
     def admit(job: int) -> None:
         rows = range(first[job], first[job + 1])

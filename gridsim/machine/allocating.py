@@ -12,7 +12,7 @@ _WHOLE = 1000
 
 
 @njit
-def carry(left, gpus, counts, absent, node, amounts, shares, sign):  # type: ignore[no-untyped-def]
+def change_allocation(left, gpus, counts, absent, node, amounts, shares, sign):  # type: ignore[no-untyped-def]
     """Take resources of nodes (-1) or release them (1).
 
     Parameters

@@ -16,17 +16,17 @@ import subprocess
 import sys
 from typing import Any
 
-from gridsim.machine.njit import is_heard, is_kept
+from gridsim.machine.njit import has_listeners, is_kept
 
 
-def compile_ahead(loop: Any, arguments: tuple[Any, ...]) -> subprocess.Popen[bytes] | None:
+def compile_in_background(loop: Any, arguments: tuple[Any, ...]) -> subprocess.Popen[bytes] | None:
     """Compile a loop for the types of some arguments in a new process; return that process.
 
     Return None for commands that do not wait, with a single core, and for loops that are cached or not compiled. The
     new process ends with this one.
     """
     plain = getattr(loop, "py_func", None)
-    if plain is None or not is_heard() or _cores() < 2 or is_kept(loop):
+    if plain is None or not has_listeners() or _cores() < 2 or is_kept(loop):
         return None
     types = pickle.dumps(tuple(loop.typeof_pyval(each) for each in arguments))
     places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

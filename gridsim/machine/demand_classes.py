@@ -261,13 +261,13 @@ def _hosts(wanted: IntArray, demands: Demands, capacity: Capacity) -> tuple[IntA
     hosts = np.zeros((len(distinct), len(capacity.nodes)), dtype=np.int64)
     lacks = []
     for at, (gpu, kinds, features, partitions) in enumerate(distinct.tolist()):
-        words = _with_words(capacity, demands.features.sets[features], demands.partitions.sets[partitions])
+        words = _with_labels(capacity, demands.features.sets[features], demands.partitions.sets[partitions])
         hosts[at] = words & _with_gpus(capacity, demands.gpu_kinds.sets[kinds]) if gpu else words
         lacks.append("features" if not words.any() else "" if hosts[at].any() else "gpu-kind")
     return hosts, of, lacks
 
 
-def _with_words(capacity: Capacity, features: tuple[str, ...], partitions: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _with_labels(capacity: Capacity, features: tuple[str, ...], partitions: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """Return the nodes that have all features and are in one of the partitions, if any are named."""
     none = ((),) * len(capacity.nodes)
     return np.array(

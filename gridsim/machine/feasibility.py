@@ -53,13 +53,13 @@ def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
                 return 0
     share = shape[GPU]
     if share > 0:
-        room = 0
+        slots = 0
         for i in range(resources, resources + gpus):
             if share < WHOLE:
-                room += max(low[i], 0) // share
+                slots += max(low[i], 0) // share
             elif low[i] == WHOLE:
-                room += 1
-        found = min(found, room if share < WHOLE else room // (share // WHOLE))
+                slots += 1
+        found = min(found, slots if share < WHOLE else slots // (share // WHOLE))
     return found
 
 

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from gridsim.machine import verbs
 from gridsim.machine.feasibility import first_place
 from gridsim.machine.njit import njit_noalloc
-from gridsim.machine.nodes import FULL, LAID, LOGGED, ROW, Nodes, hold_place, log_place
+from gridsim.machine.nodes import FULL, LOGGED, PLACED, ROW, Nodes, hold_place, log_place
 from gridsim.model.demand import Demands
 from gridsim.model.time import NEVER, IntArray
 
-LEAST, MOST, EACH, PLACE, AS_ASKED, OWN, OWN_FITS = range(7)
+LEAST, MOST, EACH, PLACE, AS_REQUESTED, OWN, OWN_FITS = range(7)
 _CLASS, _FITS = range(2)
 
 
@@ -66,7 +66,7 @@ class MoldableNodes(NamedTuple):
 def class_on(sizes, row, cores):  # type: ignore[no-untyped-def]
     """Return the class of the demand of a request on so many cores, one of its sizes."""
     table = sizes.table
-    if cores == table[AS_ASKED, row]:
+    if cores == table[AS_REQUESTED, row]:
         return table[OWN, row]
     return sizes.classes[_CLASS, table[PLACE, row] + cores // table[EACH, row]]
 
@@ -86,7 +86,7 @@ def sizes_on_nodes(sizes, row):  # type: ignore[no-untyped-def]
                 sizes.found[count] = cores
                 count += 1
     if count == 0 and table[OWN_FITS, row] and (each == 0 or least <= most):
-        sizes.found[0] = table[AS_ASKED, row]
+        sizes.found[0] = table[AS_REQUESTED, row]
         count = 1
     return count
 
@@ -136,9 +136,9 @@ def _first_start(nodes, sizes, begin, row, cores, duration, before):  # type: ig
 def reserve_on_on_nodes(machine, now, row, cores, begin, duration):  # type: ignore[no-untyped-def]
     nodes, reserved = machine.nodes, np.int64(begin > now)
     floor, classes, sketch, state = nodes.floor, nodes.classes, nodes.sketch, nodes.state
-    if nodes.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+    if nodes.log.pieces.shape[1] < state[LOGGED] + sketch.placed.shape[0]:
         return FULL
-    if not state[LAID]:
+    if not state[PLACED]:
         _first_start(nodes, machine.sizes, begin, row, cores, duration, begin + 1)
         state[ROW] = row
     count = hold_place(floor, classes, sketch, nodes.rule, state, begin, begin + duration, reserved)
@@ -167,8 +167,8 @@ def classes_of_sizes(
     # Cores of a pool belong to no task: such a request has the requested size.
     each[demands.pools.get("cores", none[1:]) > 0] = 0
     table: IntArray = np.zeros((7, len(demands)), dtype=np.int64)
-    table[[LEAST, MOST, EACH, AS_ASKED]] = least, most, each, demands.cores
-    alike, example = _alike(demands, plain)
+    table[[LEAST, MOST, EACH, AS_REQUESTED]] = least, most, each, demands.cores
+    alike, example = _similar(demands, plain)
     of_tasks, each = each[example] > 0, np.maximum(each, 1)
     low, high = -(-least // each), most // each
     begin = np.full(len(example), np.iinfo(np.int64).max)
@@ -188,7 +188,7 @@ def classes_of_sizes(
     return SizeClasses(table, classes, np.ascontiguousarray(first), np.ascontiguousarray(names), found), expanded
 
 
-def _alike(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+def _similar(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return which requests differ only in the number of tasks, and the first request of each kind."""
     words = (demands.gpu_kinds.of, demands.features.of, demands.partitions.of)
     shape = (plain, demands.gpu, demands.min_nodes, demands.max_nodes, demands.tasks_per_node, demands.exclusive)

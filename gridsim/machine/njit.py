@@ -86,9 +86,9 @@ _SOURCES = (
 def state_of(package: Path) -> str:
     """Return a checksum of all sources that contain compiled loops or their constants."""
     digest = hashlib.blake2b(digest_size=8)
-    for room in _SOURCES:
-        sources = [room] if room.endswith(".py") else []
-        for folder, inside, names in os.walk(package / room):
+    for part in _SOURCES:
+        sources = [part] if part.endswith(".py") else []
+        for folder, inside, names in os.walk(package / part):
             inside[:] = [name for name in inside if name != "__pycache__"]
             sources += [os.path.relpath(f"{folder}/{name}", package) for name in names if name.endswith(".py")]
         for source in sorted(sources):
@@ -255,7 +255,7 @@ def _load() -> None:
         compiler = _compiler()
         while _NOTICES:
             warn(_NOTICES.pop(0))
-        for hearing in _HEARING:
+        for hearing in _LISTENERS:
             hearing.begin(compiler)
         while _VERBS:
             compiler.make_verb(*_VERBS.pop())
@@ -293,7 +293,7 @@ def as_python(loop: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(loop, "py_func", loop)
 
 
-def pays(loop: Any, many: bool) -> bool:
+def worth_compiling(loop: Any, many: bool) -> bool:
     """Return whether a compiled loop is faster than slower code without it, compile and import time included.
 
     *many* states that the loop has so much work that compilation is always faster.
@@ -301,7 +301,7 @@ def pays(loop: Any, many: bool) -> bool:
     return as_python(loop) is not loop and (many or (not isinstance(loop, Loop) and is_kept(loop)))
 
 
-class _Hearing:
+class _Listener:
     """Listener for compile events, from the moment the compiler is loaded."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -313,44 +313,44 @@ class _Hearing:
             self._end = compiler.register(self._say)
 
     def end(self) -> None:
-        _HEARING.remove(self)
+        _LISTENERS.remove(self)
         if self._end is not None:
             self._end()
 
 
-_HEARING: list[_Hearing] = []
+_LISTENERS: list[_Listener] = []
 
 
 @contextmanager
 def when_compiling(say: Callable[[str], None]) -> Iterator[None]:
     """Call *say* with the name of a module when its first uncached loop is compiled."""
-    hearing = _hear(say)
+    hearing = _add_listener(say)
     try:
         yield
     finally:
         hearing.end()
 
 
-def tell_compiling(say: Callable[[str], None]) -> None:
+def on_compile(say: Callable[[str], None]) -> None:
     """Do the same as `when_compiling` for the rest of this process."""
-    _hear(say)
+    _add_listener(say)
 
 
-def _hear(say: Callable[[str], None]) -> _Hearing:
-    hearing = _Hearing(say)
-    _HEARING.append(hearing)
+def _add_listener(say: Callable[[str], None]) -> _Listener:
+    hearing = _Listener(say)
+    _LISTENERS.append(hearing)
     listen()
     return hearing
 
 
-def is_heard() -> bool:
+def has_listeners() -> bool:
     """Return whether there are listeners for compile events."""
-    return bool(_HEARING)
+    return bool(_LISTENERS)
 
 
 def listen() -> None:
     """Register the listeners for compile events if other code has already imported numba."""
-    if _HEARING and "numba" in sys.modules:
+    if _LISTENERS and "numba" in sys.modules:
         _load()
 
 

@@ -100,7 +100,7 @@ class Workspace(NamedTuple):
         Minimum free amounts of each eligible node over an interval, minus the tasks placed on it.
     fits : (n,) int64
         Number of tasks that each node can take.
-    laid : (n,) int64
+    placed : (n,) int64
         Number of tasks placed on each node.
     given : (n, g) int64
         Thousandths of each GPU allocated to them.
@@ -114,7 +114,7 @@ class Workspace(NamedTuple):
 
     low: IntArray
     fits: IntArray
-    laid: IntArray
+    placed: IntArray
     given: IntArray
     scores: IntArray
     sorted: IntArray
@@ -145,7 +145,7 @@ def prepare(floor):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def roomy(floor):  # type: ignore[no-untyped-def]
+def has_capacity(floor):  # type: ignore[no-untyped-def]
     """Return whether the arrays have space for one more hold of any placement: totals and ends, pieces, node blocks.
 
     Return 0 if they do, else 1, 2 or 3 for the arrays that must grow.
@@ -238,18 +238,18 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
     """Allocate the placement in the workspace to a request over ``[start, end)``.
 
     Return the number of nodes, which are the first ones in ``sketch.sorted``; if arrays must grow first, return minus
-    the code of `roomy`.
+    the code of `has_capacity`.
     """
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
-    short = roomy(floor)
+    short = has_capacity(floor)
     if short:
         return -short
     c = classes.of[row]
     count = 0
     last = -1
     floor.holds[FIRST, row] = -1
-    for n in range(sketch.laid.shape[0]):
-        if sketch.laid[n] == 0:
+    for n in range(sketch.placed.shape[0]):
+        if sketch.placed[n] == 0:
             continue
         piece = floor.meta[SPARE]
         floor.meta[SPARE] = floor.pieces[_NEXT, piece]
@@ -259,7 +259,7 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
         else:
             floor.pieces[_NEXT, last] = piece
         floor.pieces[_NEXT, piece], floor.pieces[_NODE, piece] = -1, n
-        floor.pieces[_TASKS, piece] = sketch.laid[n]
+        floor.pieces[_TASKS, piece] = sketch.placed[n]
         for g in range(floor.shares.shape[1]):
             floor.shares[piece, g] = sketch.given[n, g]
         floor.nodes[PROMISES, n] += promise
@@ -276,7 +276,7 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
 
 
 @njit_noalloc
-def is_alike(floor, other, row):  # type: ignore[no-untyped-def]
+def is_same_hold(floor, other, row):  # type: ignore[no-untyped-def]
     """Return whether a request has the same hold and start in two profiles."""
     floor, other = NodeProfile(*floor), NodeProfile(*other)
     one, two = floor.holds[FIRST, row], other.holds[FIRST, row]
@@ -343,7 +343,7 @@ def where(floor, sketch, row):  # type: ignore[no-untyped-def]
     count, piece = 0, floor.holds[FIRST, row]
     while piece >= 0:
         n = floor.pieces[_NODE, piece]
-        sketch.sorted[count], sketch.laid[n] = n, floor.pieces[_TASKS, piece]
+        sketch.sorted[count], sketch.placed[n] = n, floor.pieces[_TASKS, piece]
         for g in range(floor.shares.shape[1]):
             sketch.given[n, g] = floor.shares[piece, g]
         count += 1
@@ -411,7 +411,7 @@ def absent(floor, sketch, node, gpu, begin, end, announced, sign):  # type: igno
 
 
 @njit_noalloc
-def let_go(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped-def]
+def release_many(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped-def]
     """Release the first *count* requests of *rows* from the present, *now*, on."""
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     advance(floor, now)

@@ -32,11 +32,11 @@ from gridsim.machine.node_profile import (
     first_end,
     hold,
 )
-from gridsim.machine.placing import KIND, OUTSIDE, Rule, lay
+from gridsim.machine.placing import KIND, OUTSIDE, Rule, place_tasks
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
 
-ROW, START, LAID, LOGGED, RISES, OPEN = range(6)
+ROW, START, PLACED, LOGGED, RISES, OPEN = range(6)
 PLACES = 6
 """Indices of a state: the request to place, its start, whether its placement is in the workspace; pieces in the log;
 how often free capacity may have risen in the present. For a plan also the number of nodes with released capacity,
@@ -44,7 +44,8 @@ which the workspace lists; -1 while it does not."""
 
 DONE, FULL, BY_RULE = 0, 4, 5
 """Codes of the action before a verb continues: nothing; the profile must grow (1 to 3, as returned by
-`gridsim.machine.node_profile.roomy`); the log must be emptied; a rule must place ``state[ROW]`` in the workspace."""
+`gridsim.machine.node_profile.has_capacity`); the log must be emptied; a rule must place ``state[ROW]`` in the
+workspace."""
 
 
 class Log(NamedTuple):
@@ -143,7 +144,7 @@ def ever_fits_on_nodes(machine, row):  # type: ignore[no-untyped-def]
 @verbs.reserve.register(Nodes)
 def reserve_on_nodes(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
-    if not state[LAID]:
+    if not state[PLACED]:
         state[ROW], state[START] = row, first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER)
     begin = state[START]
     return max(0, -hold_place(floor, classes, sketch, machine.rule, state, begin, begin + duration, np.int64(1)))
@@ -152,7 +153,7 @@ def reserve_on_nodes(machine, now, row, duration, more):  # type: ignore[no-unty
 @verbs.start.register(Nodes)
 def start_on_nodes(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
-    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.placed.shape[0]:
         return FULL
     state[ROW] = row
     count = hold_place(floor, classes, sketch, machine.rule, state, now, now + duration, np.int64(0))
@@ -179,7 +180,7 @@ def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
 @verbs.remove.register(Nodes)
 def remove_from_nodes(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
     advance(machine.floor, now)
-    code = floors.roomy(machine.floor)
+    code = floors.has_capacity(machine.floor)
     if code == 0:
         floors.absent(machine.floor, machine.sketch, node, gpu, begin, end, announced, -1)
     return code
@@ -196,14 +197,14 @@ def restore_on_nodes(machine, now, node, gpu, begin, end, announced):  # type: i
 def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # type: ignore[no-untyped-def]
     """Allocate the place found by a search to the request ``state[ROW]``; return the number of nodes or a code < 0."""
     row = state[ROW]
-    if not state[LAID]:
-        state[LAID] = 1
+    if not state[PLACED]:
+        state[PLACED] = 1
         if rule.what[KIND] == OUTSIDE:
             return -BY_RULE
-        lay(sketch, classes, rule, row)
+        place_tasks(sketch, classes, rule, row)
     count = hold(floor, classes, sketch, row, begin, end, reserved)
     if count >= 0:
-        state[LAID] = 0
+        state[PLACED] = 0
     return count
 
 
@@ -213,7 +214,7 @@ def log_place(count, row, state, sketch, pieces_of):  # type: ignore[no-untyped-
     pieces, shares = pieces_of
     for k in range(count):
         n, at = sketch.sorted[k], state[LOGGED]
-        pieces[0, at], pieces[1, at], pieces[2, at] = row, n, sketch.laid[n]
+        pieces[0, at], pieces[1, at], pieces[2, at] = row, n, sketch.placed[n]
         for g in range(shares.shape[1]):
             shares[at, g] = sketch.given[n, g]
         state[LOGGED] += 1
@@ -225,7 +226,7 @@ def log_place(count, row, state, sketch, pieces_of):  # type: ignore[no-untyped-
 @verbs.earliest.register(Nodes)
 def earliest_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
     state = machine.state
-    if not state[LAID]:  # else it was found before the last call stopped
+    if not state[PLACED]:  # else it was found before the last call stopped
         state[START] = first_place(machine.floor, machine.classes, machine.sketch, now, row, duration, NEVER, NEVER)
     return state[START]
 
@@ -233,7 +234,7 @@ def earliest_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-d
 @verbs.earlier.register(Nodes)
 def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # type: ignore[no-untyped-def]
     floor, classes, sketch, fresh, state = machine.floor, machine.classes, machine.sketch, machine.fresh, machine.state
-    if state[LAID]:
+    if state[PLACED]:
         return state[START]
     if state[OPEN] < 0:
         state[OPEN] = _list_fresh(now, frontier >= NEVER, fresh, sketch.open)
@@ -250,7 +251,7 @@ def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # 
     if begin < 0:
         return planned
     floors.lift(floor, classes, sketch, row, np.int64(1))
-    start = _first_anew(floor, classes, sketch, fresh[0], opened, row, duration, begin, planned)
+    start = _first_after_lift(floor, classes, sketch, fresh[0], opened, row, duration, begin, planned)
     if start < 0:
         floors.lift(floor, classes, sketch, row, np.int64(-1))
         return planned
@@ -261,7 +262,7 @@ def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # 
 @verbs.move.register(Nodes)
 def move_on_nodes(machine, row, start, duration, planned):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
-    if not state[LAID]:
+    if not state[PLACED]:
         state[ROW] = row
         if planned < NEVER:
             floors.mark(floor, machine.fresh[0], row, planned, planned + duration)
@@ -284,7 +285,7 @@ def close_turn_on_nodes(machine, again):  # type: ignore[no-untyped-def]
 @verbs.start_planned.register(Nodes)
 def start_planned_on_nodes(machine, now, row):  # type: ignore[no-untyped-def]
     sketch, state = machine.sketch, machine.state
-    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.placed.shape[0]:
         return FULL
     log_place(floors.as_running(machine.floor, sketch, now, row), row, state, sketch, machine.log)
     return 0
@@ -356,7 +357,7 @@ def _first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, ow
 
 
 @njit_noalloc
-def _first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
+def _first_after_lift(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
     """Return the first time from *begin* on at which a request fits after `lift` removed its hold; -1 for none.
 
     From *old* on, the totals include its hold, which leaves enough for it. The workspace has the free amounts at the

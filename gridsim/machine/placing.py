@@ -103,7 +103,7 @@ def _change_of(low, each, shape, rule, n):  # type: ignore[no-untyped-def]
         after = fragments(low, rule, n)
         low[gpu] += share
     else:
-        taken = _take_whole(low, resources, share // WHOLE)
+        taken = _take_free_gpus(low, resources, share // WHOLE)
         after = fragments(low, rule, n)
         for i in range(resources, last):
             if taken >> (i - resources) & 1:
@@ -114,7 +114,7 @@ def _change_of(low, each, shape, rule, n):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _take_whole(low, resources, count):  # type: ignore[no-untyped-def]
+def _take_free_gpus(low, resources, count):  # type: ignore[no-untyped-def]
     """Take the free GPUs with the lowest numbers; return a bit for each."""
     taken = 0
     for i in range(resources, low.shape[0] - 1):
@@ -206,7 +206,7 @@ def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-de
     """Place tasks on a node: allocate their resources and GPUs (3.4); a share on GPU *gpu*, or -1 for any."""
     low, each, share = sketch.low[n], classes.each[c], classes.shape[c, GPU]
     resources, last = each.shape[0], low.shape[0] - 1
-    sketch.laid[n] += tasks
+    sketch.placed[n] += tasks
     for r in range(resources):
         low[r] -= tasks * each[r]
     if share == 0:
@@ -214,7 +214,7 @@ def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-de
     kind = rule.what[KIND]
     for _ in range(tasks):
         if share >= WHOLE:
-            taken = _take_whole(low, resources, share // WHOLE)
+            taken = _take_free_gpus(low, resources, share // WHOLE)
             for i in range(resources, last):
                 if taken >> (i - resources) & 1:
                     sketch.given[n, i - resources] = WHOLE
@@ -259,19 +259,19 @@ def may_take(sketch, shape, n, left, used, slack, others):  # type: ignore[no-un
     *left* tasks remain, including this one. *used* nodes have tasks and can take *slack* more. *others* is the number
     of tasks that fit on the maximum number of further nodes.
     """
-    if sketch.laid[n] >= sketch.fits[n]:
+    if sketch.placed[n] >= sketch.fits[n]:
         return False
-    if sketch.laid[n] > 0:
+    if sketch.placed[n] > 0:
         return shape[MIN_NODES] - used < left
     return used < shape[MAX_NODES] and sketch.fits[n] >= left - slack - others
 
 
 @njit_noalloc
-def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
+def place_tasks(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
     """Place all tasks of a request on the free capacity that a search left in the workspace, where they fit."""
     sketch, classes, rule = Workspace(*sketch), Classes(*classes), Rule(*rule)
     c = classes.of[row]
-    shape, fits, laid, scores = classes.shape[c], sketch.fits, sketch.laid, sketch.scores
+    shape, fits, placed, scores = classes.shape[c], sketch.fits, sketch.placed, sketch.scores
     begin(sketch)
     left, able = shape[TASKS], 0
     used = slack = np.int64(0)  # variables, since constants would compile the callee once for each
@@ -285,21 +285,21 @@ def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
     others, first, last = left, np.int64(0), fits.shape[0]  # nodes whose scores are needed
     while left > 0:
         for n in range(first, last):
-            if laid[n] < fits[n]:
+            if placed[n] < fits[n]:
                 scores[n] = _score(sketch, classes, rule, c, n)
         if limited:
             others = largest(fits, sketch.open, sketch.sorted, shape[MAX_NODES] - used - 1)
         elif used == 0:
             _draw(sketch)
         else:
-            _enter(sketch, first, laid[first] < fits[first])
+            _enter(sketch, first, placed[first] < fits[first])
         best = sketch.tree[1]
         if limited or used + left <= shape[MIN_NODES]:
             best = _best(sketch, shape, left, used, slack, others)
-        later = max(0, shape[MIN_NODES] - used - (0 if laid[best] else 1))
-        tasks = min(fits[best] - laid[best], left - later) if stays else 1
+        later = max(0, shape[MIN_NODES] - used - (0 if placed[best] else 1))
+        tasks = min(fits[best] - placed[best], left - later) if stays else 1
         slack -= tasks
-        if laid[best] == 0:
+        if placed[best] == 0:
             used += 1
             slack += fits[best]
             sketch.open[best] = 0
@@ -311,8 +311,8 @@ def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def begin(sketch):  # type: ignore[no-untyped-def]
     """Begin without placed tasks."""
-    for n in range(sketch.laid.shape[0]):
-        sketch.laid[n] = 0
+    for n in range(sketch.placed.shape[0]):
+        sketch.placed[n] = 0
         for g in range(sketch.given.shape[1]):
             sketch.given[n, g] = 0
 
@@ -353,7 +353,7 @@ def ready(sketch, classes, c, step, able):  # type: ignore[no-untyped-def]
         begin(sketch)
         step[0], step[1], step[2] = shape[TASKS], 0, 0
     for n in range(able.shape[0]):
-        sketch.open[n] = sketch.laid[n] == 0
+        sketch.open[n] = sketch.placed[n] == 0
     others = largest(sketch.fits, sketch.open, sketch.sorted, shape[MAX_NODES] - step[1] - 1)
     for n in range(able.shape[0] if step[0] > 0 else 0):
         able[n] = may_take(sketch, shape, n, step[0], step[1], step[2], others)
@@ -364,7 +364,7 @@ def ready(sketch, classes, c, step, able):  # type: ignore[no-untyped-def]
 def take(sketch, classes, rule, c, step, n, gpu):  # type: ignore[no-untyped-def]
     """Place the next task on a node; a share on GPU *gpu*, or -1 for the fullest one."""
     sketch, classes, rule = Workspace(*sketch), Classes(*classes), Rule(*rule)
-    if sketch.laid[n] == 0:
+    if sketch.placed[n] == 0:
         step[1] += 1
         step[2] += sketch.fits[n]
     step[0] -= 1

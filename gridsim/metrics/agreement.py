@@ -24,7 +24,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.groups import LABELLED, by_label, length_classes, rows_by_group, size_classes
 from gridsim.metrics.responsiveness import mean_ranks
 from gridsim.model.job_id import JobIds
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.record import Record, Status
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.metrics.groups import Groups
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.record import Record
 
 CLASSES = 16
@@ -40,10 +40,10 @@ def time_class(runtime_us: IntArray, bounds: Sequence[float] = TIME_BOUNDS) -> I
 
     Examples
     --------
-    >>> time_class(whole(np.array([0, 1, 2, 3, 100, 32768, 65536]))).tolist()
+    >>> time_class(to_us(np.array([0, 1, 2, 3, 100, 32768, 65536]))).tolist()
     [0, 0, 1, 1, 6, 15, 15]
     """
-    return _class_of(runtime_us, whole(_ascending(bounds, "time_bounds")))
+    return _class_of(runtime_us, to_us(_ascending(bounds, "time_bounds")))
 
 
 def core_class(cores: IntArray, machine: int, bounds: Sequence[int] | None = None) -> IntArray:
@@ -293,10 +293,10 @@ def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.
     --------
     >>> from gridsim.record import Promises
     >>> easy = Record.from_rows([dict(submit=0, start=50, end=150, cores=8)])
-    >>> easy.workload.deadline[:] = whole(120)
+    >>> easy.workload.deadline[:] = to_us(120)
     >>> none, no_rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     >>> granted = Promises(easy.workload.deadline, none + NEVER, none, none > 0, no_rows, no_rows, no_rows)
-    >>> record = Record(easy.workload, none, whole(np.array([100])), easy.status, easy.cluster, 8, promises=granted)
+    >>> record = Record(easy.workload, none, to_us(np.array([100])), easy.status, easy.cluster, 8, promises=granted)
     >>> qos_charge(record, category_slowdowns(easy))
     array([1.25])
     """

@@ -27,10 +27,10 @@ BoolArray = npt.NDArray[np.bool_]
 def concerns_deadlines(record: Record) -> bool:
     """Return whether any job requests a deadline, or the policy gives guarantees."""
     promising = record.promises is not None and record.promises.guarantees
-    return promising or bool(asked(record).any())
+    return promising or bool(deadline_requested(record).any())
 
 
-def asked(record: Record) -> BoolArray:
+def deadline_requested(record: Record) -> BoolArray:
     """Return a mask of the jobs that request a deadline."""
     return record.workload.deadline < NEVER
 
@@ -63,7 +63,7 @@ def met(record: Record) -> BoolArray:
     [True, True, False]
     """
     kept: BoolArray = record.ran & (record.end_us <= record.workload.deadline)
-    return asked(record) & kept
+    return deadline_requested(record) & kept
 
 
 def missed(record: Record) -> BoolArray:
@@ -118,7 +118,7 @@ def deadline_metrics(
     >>> numbers["deadline_jobs"], numbers["deadline_met"], numbers["non_deadline_response_mean"]
     (2.0, 1.0, 11.0)
     """
-    wanted, area = asked(record), record.workload.area
+    wanted, area = deadline_requested(record), record.workload.area
     numbers = {"deadline_jobs": _count(wanted), "deadline_area": float(area[wanted].sum())}
     for name, chosen in (
         ("unadmitted", wanted & refused(record)),
@@ -149,7 +149,7 @@ def outcomes(record: Record, rows: Any = slice(None)) -> dict[str, int]:
     >>> outcomes(record)["met without a guarantee"], outcomes(record)["missed"]
     (2, 1)
     """
-    wanted, promised = asked(record), granted(record)
+    wanted, promised = deadline_requested(record), granted(record)
     later, alone = taken(record), ~promised
     parts = (promised & ~later, later, alone & met(record), alone & missed(record), alone & ~record.ran)
     return {name: int(np.count_nonzero((wanted & part)[rows])) for name, part in zip(OUTCOMES, parts, strict=True)}
@@ -181,7 +181,7 @@ def _promises(record: Record) -> dict[str, float]:
 
 def _others(record: Record, bound: float) -> dict[str, float]:
     """Return the mean metrics of jobs without a deadline, over those that ran."""
-    others = ~asked(record)
+    others = ~deadline_requested(record)
     served = others & record.ran
     means = {
         f"non_deadline_{name}_mean": float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")

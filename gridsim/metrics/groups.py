@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND, measure, overtook, summarise
 from gridsim.model.moldable import weight_bounds, weight_category
-from gridsim.model.time import IntArray, whole
+from gridsim.model.time import IntArray, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 
@@ -89,7 +89,7 @@ def length_classes(record: Record) -> Groups:
     A run time equal to a bound belongs to the longer class: exactly 1 min is ``1-10 min``. The run time is that of the
     workload, also for jobs that were killed earlier.
     """
-    bounds = [whole(bound) for _, bound in LENGTHS if bound is not None]
+    bounds = [to_us(bound) for _, bound in LENGTHS if bound is not None]
     index = np.searchsorted(bounds, record.workload.runtime, side="right")
     return Groups("length", tuple(name for name, _ in LENGTHS), index)
 

@@ -103,7 +103,7 @@ def _measure(kind: Literal["metric", "charge"], what: Any, known: Mapping[str, M
         name = what.name
         if kind == "metric" and name in known and not what.parameters:
             return Measure(name, kind, None, known[name])
-        if ".py" not in name and not registry.knows(kind, name):
+        if ".py" not in name and not registry.is_registered(kind, name):
             raise UnknownNameError(kind, name, {*registry.spellings(kind), *(known if kind == "metric" else ())})
     part = registry.make(kind, what)
     method = {"metric": "measure", "charge": "charge"}[kind]

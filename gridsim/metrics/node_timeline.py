@@ -165,7 +165,7 @@ def replay(events, pieces, queue, tasks, typical, snapshot, levels, asked, short
             _take(events.what[i], events.sign[i], pieces, tasks, typical, snapshot, levels)
             i += 1
         while j < len(queue.time) and queue.time[j] == then:
-            _come(queue.what[j], queue.sign[j], tasks, snapshot, levels)
+            _change_waiting(queue.what[j], queue.sign[j], tasks, snapshot, levels)
             j += 1
         while k < asked.shape[1] and asked[0, k] == then:
             short[k] = _short_of(asked[1, k], tasks, snapshot, scratch)
@@ -253,7 +253,7 @@ def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignor
 
 
 @njit
-def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
+def _change_waiting(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
     """Add or remove a waiting job of a class; a class without tasks needs no node."""
     snapshot.waiting[c] += sign
     if tasks.shape[c, 0] == 0 or snapshot.waiting[c] != (1 if sign > 0 else 0):
@@ -290,10 +290,10 @@ def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
             found = min(found, snapshot.free[n, r] // tasks.each[c, r])
     g = tasks.shape[c, 1]
     if g > 0 and spared != width:
-        room = 0
+        slots = 0
         for at in range(snapshot.gpus.shape[1]):
-            room += snapshot.gpus[n, at] // g if g < WHOLE_GPU else snapshot.gpus[n, at] // WHOLE_GPU
-        found = min(found, room if g < WHOLE_GPU else room // (g // WHOLE_GPU))
+            slots += snapshot.gpus[n, at] // g if g < WHOLE_GPU else snapshot.gpus[n, at] // WHOLE_GPU
+        found = min(found, slots if g < WHOLE_GPU else slots // (g // WHOLE_GPU))
     return max(found, 0)
 
 
@@ -317,10 +317,10 @@ def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
         return False
     if most < hosts:
         fits.sort()
-    room = 0
+    slots = 0
     for n in range(len(fits) if most >= hosts else most):
-        room -= fits[n]
-    return room >= k
+        slots -= fits[n]
+    return slots >= k
 
 
 @njit

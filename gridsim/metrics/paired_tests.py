@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray
 
 CERTAIN = 0.95

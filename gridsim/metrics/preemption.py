@@ -104,7 +104,7 @@ def _of(found: CutRuns, kept: npt.NDArray[np.bool_] | None) -> CutRuns:
     return CutRuns(found.job[rows], found.by[rows], found.lost[rows])
 
 
-def told_by(record: Record) -> str | None:
+def preemption_label(record: Record) -> str | None:
     """Return the label for grouping preempted runs: that of the policy's rule, else the most distinctive one.
 
     The most distinctive label differs in most runs between the two jobs; for equal numbers it is the first of QOS,
@@ -150,7 +150,7 @@ def by_owners(
 
     Values are NaN for groups of a label other than that of the policy's own preempted runs.
     """
-    labels = {policy: told_by(record) for policy, record in records.items()}
+    labels = {policy: preemption_label(record) for policy, record in records.items()}
     groups = {
         policy: {} if (label := labels[policy]) is None else by_owner(record, label, kept)
         for policy, record in records.items()

@@ -23,9 +23,9 @@ def concerns_resources(record: Record) -> bool:
     return record.capacity is not None
 
 
-def asked_of_nodes(record: Record) -> Demands:
+def node_demands(record: Record) -> Demands:
     """Return the requests of jobs (of tasks for DAG jobs); plain cores if there are none."""
-    return record.workload.demands or Demands.plain_cores(record.workload.asked[0])
+    return record.workload.demands or Demands.plain_cores(record.workload.requested[0])
 
 
 def runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
@@ -52,7 +52,7 @@ def held(record: Record, resource: str, *, used: bool = False) -> Held:
         Count only requests of tasks, not all resources of the nodes of exclusive jobs.
     """
     capacity, pieces = record.capacity, record.allocations
-    asked: Requested | Demands = record.requested or asked_of_nodes(record)
+    asked: Requested | Demands = record.requested or node_demands(record)
     total = asked.total(resource)
     assert capacity is not None
     if resource in capacity.pools:

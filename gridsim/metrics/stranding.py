@@ -11,19 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.metrics.resources import (
-    allocated,
-    asked_of_nodes,
-    concerns_resources,
-    held,
-    only_arrivals,
-    runs,
-    share_held,
-)
+from gridsim.metrics.resources import allocated, concerns_resources, held, node_demands, only_arrivals, runs, share_held
 from gridsim.metrics.utilisation import Interval, arrival_window, interval_us, makespan_window, waits
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands, TypicalTasks, WordSets, typical_tasks
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.record import Record, Requested, Status
 
 ORDER = "order"
@@ -78,7 +70,7 @@ def stood(
     """
     found = _Replayed(record, typical)
     low, high = interval_us(record, start, end)
-    levels = found.play(low, high, whole(arrival_window(record).end))
+    levels = found.play(low, high, to_us(arrival_window(record).end))
     names, width = found.names, len(found.names)
     length = high - low
     numbers = levels[2] if at_last_arrival else levels[0] / length if length > 0 else levels[0] * np.nan
@@ -148,10 +140,10 @@ class _Replayed:
 
     def __init__(self, record: Record, typical: TypicalTasks | None) -> None:
         assert record.capacity is not None
-        self.record, self.capacity, self.demands = record, record.capacity, asked_of_nodes(record)
+        self.record, self.capacity, self.demands = record, record.capacity, node_demands(record)
         self.names = sorted(self.capacity.amounts)
-        told_apart = [name for name in self.names if name != "memory"]
-        self.typical = typical_tasks(self.demands, told_apart) if typical is None else typical
+        numbered = [name for name in self.names if name != "memory"]
+        self.typical = typical_tasks(self.demands, numbered) if typical is None else typical
         self.pools = sorted(self.capacity.pools)
         self.of, self.first = self._classes()
 

@@ -33,7 +33,7 @@ from gridsim.metrics.utilisation import (
     utilisation,
     waiting_area,
 )
-from gridsim.model.time import MICROSECOND, NEVER, whole
+from gridsim.model.time import MICROSECOND, NEVER, to_us
 from gridsim.record import Record, Status
 
 __all__ = [
@@ -49,8 +49,8 @@ __all__ = [
     "Metric",
     "cut",
     "described",
-    "measures_asked",
     "metrics",
+    "requested_measures",
     "window",
 ]
 
@@ -238,7 +238,7 @@ def described(name: str, measures: Mapping[str, Metric] | None = None) -> Metric
     return (measures or {}).get(name) or ALL_METRICS[name.partition("[")[0]]
 
 
-def measures_asked(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
+def requested_measures(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
     """Return metrics and charges as in `gridsim.metrics.measures.measures`; a metric may be one of `ALL_METRICS`."""
     return measures(metrics, charges, ALL_METRICS)
 
@@ -280,7 +280,7 @@ def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArr
     given = record.as_given
     submit = given.workload.submit
     start, end = window(given, warmup, cooldown)
-    return (submit >= whole(start)) & (submit <= whole(end))
+    return (submit >= to_us(start)) & (submit <= to_us(end))
 
 
 def metrics(
@@ -372,7 +372,7 @@ def _about_dags(record: Record, warmup: float, cooldown: float, until: int | Non
     if not len(schedule):
         return dict.fromkeys(GRID_METRICS, float("nan"))
     base = None if until is None else (until - int(record.workload.submit[record.ran][0])) // tick
-    found = dag_metrics(schedule, base=base, warmup=whole(warmup) // tick, cooldown=whole(cooldown) // tick)
+    found = dag_metrics(schedule, base=base, warmup=to_us(warmup) // tick, cooldown=to_us(cooldown) // tick)
     found["flow"] *= 3600 / seconds_a_tick
     found["cumulative_completion"] *= seconds_a_tick**2
     return {name: found[name] for name in GRID_METRICS}
@@ -380,7 +380,7 @@ def _about_dags(record: Record, warmup: float, cooldown: float, until: int | Non
 
 def _tick(record: Record, warmup: float, cooldown: float) -> tuple[int, float]:
     """Return the length of a tick in microseconds and in seconds."""
-    columns = [record.workload.submit, record.start_us, record.end_us, np.array([whole(warmup), whole(cooldown)])]
+    columns = [record.workload.submit, record.start_us, record.end_us, np.array([to_us(warmup), to_us(cooldown)])]
     if record.tasks is not None:
         columns += [record.tasks.start_us, record.tasks.end_us]
     if record.critical_path is not None:

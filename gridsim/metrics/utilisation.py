@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.record import Record
 
 HOUR = 3600.0
@@ -213,7 +213,7 @@ def interval_us(record: Record, start: float | None, end: float | None) -> tuple
     low, high = (default.start if start is None else start), (default.end if end is None else end)
     if not (np.isfinite(low) and np.isfinite(high)):
         return 0, 0
-    return whole(float(low)), whole(float(high))
+    return to_us(float(low)), to_us(float(high))
 
 
 def overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:

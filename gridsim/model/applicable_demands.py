@@ -23,7 +23,7 @@ LEFT_ASIDE = "demands_left_aside"
 """Entry of the provenance: number of jobs with dropped demands, by kind of demand."""
 
 
-def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Workload:
+def with_applicable_demands(workload: Workload, platform: Platform, *, sited: bool = False) -> Workload:
     """Drop demands for resources that the machine description does not have, if they were read from a log.
 
     On a single pool of cores, only cores are kept. On a machine of pools, totals of existing pools are kept. On nodes,
@@ -71,7 +71,7 @@ def _anywhere(machines: Iterable[Capacity | None], name: str) -> bool:
 
 def _pooled(workload: Workload, demands: Demands, pools: set[str]) -> Workload:
     """Return the jobs for a machine without nodes: totals of each pool, without tasks."""
-    cores, job = workload.asked
+    cores, job = workload.requested
     asked = {name: demands.total(name) for name in (*demands.each, *demands.pools, GPU)}
     told = {name: total for name, total in asked.items() if name != "cores" and total.any()}
     aside = {name: int(np.count_nonzero(total)) for name, total in told.items() if name not in pools}
@@ -100,14 +100,14 @@ def _in_partitions(workload: Workload, machines: Iterable[Capacity | None], defa
     if not named or ((column == UNKNOWN).all() and default is None):
         return workload
     rows: Any = slice(None) if workload.tasks is None else workload.tasks.job_rows()
-    demands = workload.demands or Demands.plain_cores(workload.asked[0])
+    demands = workload.demands or Demands.plain_cores(workload.requested[0])
     if demands.partitions.of.any():
         return workload
-    words = _words(column[rows], workload.names.get("partition", ()), default or "")
+    words = _label_sets(column[rows], workload.names.get("partition", ()), default or "")
     return replace(workload, demands=replace(demands, partitions=words))
 
 
-def _words(column: IntArray, names: tuple[str, ...], default: str) -> WordSets:
+def _label_sets(column: IntArray, names: tuple[str, ...], default: str) -> WordSets:
     """Return partitions by the numbers of a label: both for ``a,b``, the default for none."""
     numbers, of = np.unique(column, return_inverse=True)
     texts = [names[it] if 0 <= it < len(names) else "" if it == UNKNOWN else str(it) for it in numbers.tolist()]

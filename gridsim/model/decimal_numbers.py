@@ -118,7 +118,7 @@ def rounded(value: Fraction) -> int:
     return (2 * value.numerator + value.denominator) // (2 * value.denominator)
 
 
-def whole_seconds(column: IntArray, factor: Fraction) -> IntArray:
+def rounded_seconds(column: IntArray, factor: Fraction) -> IntArray:
     """Return times multiplied by a factor, rounded half up to whole seconds; at least 1 s.
 
     Parameters
@@ -135,7 +135,7 @@ def whole_seconds(column: IntArray, factor: Fraction) -> IntArray:
 
     Examples
     --------
-    >>> whole_seconds(np.array([1, 7, 33]) * 1_000_000, Fraction(3, 2)) // 1_000_000
+    >>> rounded_seconds(np.array([1, 7, 33]) * 1_000_000, Fraction(3, 2)) // 1_000_000
     array([ 2, 11, 50])
     """
     unit = MICROSECOND * factor.denominator

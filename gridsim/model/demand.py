@@ -455,7 +455,7 @@ def demands_of(columns: Mapping[str, Sequence[str]], cores: Sequence[int]) -> De
     pools = {name.removeprefix(_POOL): _numbers(columns, name) for name in columns if name.startswith(_POOL)}
     tasks = _numbers(columns, "tasks")
     counts = {name: _numbers(columns, name) for name in _COUNTS if name in columns}
-    words = {name: [_words(text) for text in columns[name]] for name in _WORDS if name in columns}
+    words = {name: [_split_bars(text) for text in columns[name]] for name in _WORDS if name in columns}
     found = []
     for row, count in enumerate(tasks):
         of_pools = {name: column[row] for name, column in pools.items() if column[row]}
@@ -475,7 +475,7 @@ def _numbers(columns: Mapping[str, Sequence[str]], name: str) -> list[int]:
         raise InputError(f"has a value that is not a whole number ({error})", field=name) from error
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_bars(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split("|")))
 
 

@@ -15,7 +15,7 @@ from gridsim.errors import InputError, check_keys, located
 from gridsim.files import csv_records
 from gridsim.model.capacity import Capacity
 from gridsim.model.dates import duration
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import Window
 
 Failing = Literal["exponential", "weibull"]
@@ -137,8 +137,8 @@ class FailureModel:
     def _stream(self, cluster: int, parts: tuple[Part, ...], rng: np.random.Generator) -> Iterator[Failure]:
         now = 0
         while True:
-            down = now + max(1, whole(self._up(rng)))
-            now = down + max(1, whole(self._down(rng)))
+            down = now + max(1, to_us(self._up(rng)))
+            now = down + max(1, to_us(self._down(rng)))
             yield Failure(down, now, cluster, parts)
 
     def _up(self, rng: np.random.Generator) -> float:
@@ -245,7 +245,7 @@ class Failures:
         recorded = [
             Failure(begin, end, cluster, tuple(parts))
             for nodes, down, up in self.trace
-            if nodes and (begin := whole(down)) < (end := min(whole(up), NEVER))
+            if nodes and (begin := to_us(down)) < (end := min(to_us(up), NEVER))
             for cluster, parts in self._parts(machines, nodes).items()
         ]
         seeds = np.random.SeedSequence(entropy=seed, spawn_key=(_ROLE,)).spawn(len(self.models))

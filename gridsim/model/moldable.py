@@ -217,9 +217,9 @@ class Moldable:
         relative = 1 / np.arange(1, widest + 1)
         return cls(cores.copy(), cores.copy(), np.zeros_like(cores), first, relative, cores.astype(np.float64))
 
-    def with_room(self, room: int) -> Moldable:
-        """Return the columns with *room* spare one-core rows for `take`, and as many spare curves without entries."""
-        ones, n = np.ones(room, dtype=np.int64), len(self)
+    def with_spare_rows(self, spare: int) -> Moldable:
+        """Return the columns with *spare* spare one-core rows for `take`, and as many spare curves without entries."""
+        ones, n = np.ones(spare, dtype=np.int64), len(self)
         first, sizes = self.size_first, self.sizes
         if first is None or sizes is None:
             first, sizes = np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -227,7 +227,7 @@ class Moldable:
             minimum=np.append(self.minimum, ones),
             maximum=np.append(self.maximum, ones),
             curve=np.append(self.curve, (len(self.first) - 1) * ones),
-            first=np.append(self.first, (self.first[-1] + 1) * np.ones(room + 1, dtype=np.int64)),
+            first=np.append(self.first, (self.first[-1] + 1) * np.ones(spare + 1, dtype=np.int64)),
             relative=np.append(self.relative, 1.0),
             weight=np.append(self.weight, ones),
             size_first=np.append(first, first[-1] * ones),
@@ -235,7 +235,7 @@ class Moldable:
         )
 
     def take(self, row: int, one: Moldable) -> Moldable:
-        """Replace the first spare row reserved by `with_room` by the only row of *one*.
+        """Replace the first spare row reserved by `with_spare_rows` by the only row of *one*.
 
         Columns are overwritten. Full columns are reallocated at twice their length; entries after the last curve and
         the last core count are unused.

@@ -254,13 +254,13 @@ def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
     values["capacity"] = _amounts(table.get("capacity", {}), f"{where}.capacity", path)
     for key in _NUMBERS:
         if key in table:
-            values[key] = _whole(table[key], f"{where}.{key}", path)
+            values[key] = _integer(table[key], f"{where}.{key}", path)
     if values.get("count", 1) > _MOST:
         wrong = f"is {values['count']}; at most {_MOST:,} nodes were expected"
         raise InputError(wrong, path=path, field=f"{where}.count")
     for key in _LISTS:
         if key in table:
-            values[key] = _words(table[key], f"{where}.{key}", path)
+            values[key] = _strings(table[key], f"{where}.{key}", path)
     if "gpu_kind" in table:
         values["gpu_kind"] = _word(table["gpu_kind"], f"{where}.gpu_kind", path)
     with located(path, below=where):
@@ -270,10 +270,10 @@ def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
 def _amounts(given: Any, where: str, path: Path | None) -> dict[str, int]:
     if not isinstance(given, Mapping):
         raise InputError(f"is {given!r}; a table of amounts was expected", path=path, field=where)
-    return {name: _whole(amount, f"{where}.{name}", path) for name, amount in given.items()}
+    return {name: _integer(amount, f"{where}.{name}", path) for name, amount in given.items()}
 
 
-def _whole(value: Any, where: str, path: Path | None) -> int:
+def _integer(value: Any, where: str, path: Path | None) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**53) < value < 2**53:
         value = value if not isinstance(value, int) else "beyond 2**53"
         raise InputError(f"is {value!r}; a whole number was expected", path=path, field=where)
@@ -286,7 +286,7 @@ def _word(value: Any, where: str, path: Path | None) -> str:
     return value
 
 
-def _words(value: Any, where: str, path: Path | None) -> tuple[str, ...]:
+def _strings(value: Any, where: str, path: Path | None) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise InputError(f"is {value!r}; a list of words was expected", path=path, field=where)
     return tuple(_word(word, f"{where}[{place}]", path) for place, word in enumerate(value))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import MOST_CORES, integers
-from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -107,11 +107,11 @@ class Tasks:
         counts = integers(counts, "tasks", path)
         m = int(counts.sum())
         pairs = integers(edges, "edges", path).reshape(-1, 2)
-        times = whole(np.asarray(runtime))
+        times = to_us(np.asarray(runtime))
         tasks = cls(
             first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             runtime=times,
-            estimate=times.copy() if estimate is None else whole(np.asarray(estimate)),
+            estimate=times.copy() if estimate is None else to_us(np.asarray(estimate)),
             cores=np.broadcast_to(integers(cores, "cores", path), (m,)).copy(),
             kind=np.zeros(m, dtype=np.int16) if kind is None else np.asarray(kind, dtype=np.int16),
             kinds=tuple(kinds),

@@ -21,15 +21,15 @@ NEVER = 1 << 61
 
 
 @overload
-def whole(value: float) -> int: ...
+def to_us(value: float) -> int: ...
 @overload
-def whole(value: npt.NDArray[Any]) -> IntArray: ...
-def whole(value: Any) -> Any:
+def to_us(value: npt.NDArray[Any]) -> IntArray: ...
+def to_us(value: Any) -> Any:
     """Convert seconds to whole microseconds, rounding half to even; infinity, NaN and later times become ``NEVER``.
 
     Examples
     --------
-    >>> whole(1.5), whole(float("inf")) == NEVER
+    >>> to_us(1.5), to_us(float("inf")) == NEVER
     (1500000, True)
     """
     array = np.asarray(value)
@@ -74,12 +74,12 @@ def seconds(value: Any) -> Any:
     return result
 
 
-def of_whole_seconds(instants: IntArray) -> bool:
+def has_second_resolution(instants: IntArray) -> bool:
     """Return whether the clock of these instants (whole microseconds) had a resolution of seconds, by the majority.
 
     Examples
     --------
-    >>> of_whole_seconds(whole(np.array([3.0, 7.0]))), of_whole_seconds(whole(np.array([3.25, 7.1])))
+    >>> has_second_resolution(to_us(np.array([3.0, 7.0]))), has_second_resolution(to_us(np.array([3.25, 7.1])))
     (True, False)
     """
     return bool(2 * np.count_nonzero(instants % MICROSECOND) <= len(instants))

@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 from gridsim.errors import InputError, check_keys, located
 from gridsim.files import read_toml
 from gridsim.model.dates import instant
-from gridsim.model.site_file.words import expanded
-from gridsim.model.time import NEVER, whole
+from gridsim.model.site_file.syntax import expanded
+from gridsim.model.time import NEVER, to_us
 
 WindowKind = Literal["maintenance", "drain"]
 AtBegin = Literal["requeue", "wait"]
@@ -143,7 +143,7 @@ def _at(value: Time, field: str, provenance: Mapping[str, Any]) -> int:
     seconds = instant(value, field, provenance) if isinstance(value, str) else float(value)
     if not seconds >= 0:
         raise InputError(f"is {value!r}; expected a time from 0", field=field)
-    return min(whole(seconds), NEVER)
+    return min(to_us(seconds), NEVER)
 
 
 _KEYS = tuple(it.name for it in fields(Window) if it.name != "origin")

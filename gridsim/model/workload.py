@@ -16,7 +16,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns of names as integers of the source; `UNKNOWN` if the source has no value."""
@@ -174,15 +174,15 @@ class Workload:
         InputError
             If columns have different lengths, or a value is invalid.
         """
-        times = [whole(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
+        times = [to_us(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
         n = len(times[0])
         workload = cls(
             job=np.arange(1, n + 1, dtype=np.int64) if job is None else _ints(job, n, "job"),
             submit=times[0],
             runtime=times[1],
-            estimate=times[1].copy() if estimate is None else whole(np.atleast_1d(np.asarray(estimate))),
+            estimate=times[1].copy() if estimate is None else to_us(np.atleast_1d(np.asarray(estimate))),
             cores=_ints(_cores_of(demands) if cores is None else cores, n, "cores"),
-            deadline=np.full(n, NEVER) if deadline is None else whole(np.asarray(deadline, dtype=float)),
+            deadline=np.full(n, NEVER) if deadline is None else to_us(np.asarray(deadline, dtype=float)),
             labels={name: _ints(column, n, name) for name, column in (labels or {}).items()},
             logged={name: np.asarray(column) for name, column in (logged or {}).items()},
             cores_stated=cores_stated,
@@ -261,7 +261,7 @@ class Workload:
             provenance=provenance,
         )
         workload = replace(workload, names=dict(names or {}), tasks=tasks, demands=demands)
-        submits = whole(np.asarray(submit))
+        submits = to_us(np.asarray(submit))
         if (np.diff(submits) < 0).any():
             order = np.argsort(submits, kind="stable")
             sorted_demands = None if demands is None else demands.select(tasks.rows_of(order))
@@ -288,7 +288,7 @@ class Workload:
                 number = int(numbers[np.argmax(count > 1)])
                 raise InputError(f"several jobs have the number {number}; expected unique numbers", field="job")
         if self.moldable is not None:
-            self.moldable.check(*self.asked)
+            self.moldable.check(*self.requested)
         if self.demands is not None:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
@@ -308,7 +308,7 @@ class Workload:
                 raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
 
     def _check_demands(self, demands: Demands) -> None:
-        cores, job = self.asked
+        cores, job = self.requested
         if len(demands) != len(cores):
             raise InputError(f"the column has {len(demands)} rows, but there are {len(cores)} jobs", field="demands")
         demands.check(job)
@@ -324,7 +324,7 @@ class Workload:
         return np.minimum(self.estimate, self.moldable.times_on(self.moldable.maximum, self.estimate, self.cores))
 
     @property
-    def asked(self) -> tuple[IntArray, IntArray]:
+    def requested(self) -> tuple[IntArray, IntArray]:
         """Requested cores, and job numbers; one row per job, or per task for DAG jobs."""
         if self.tasks is None:
             return self.cores, self.job
@@ -388,13 +388,13 @@ class Workload:
             tasks=None if self.tasks is None else self.tasks.select(rows),
             tolerance=None if self.tolerance is None else self.tolerance[rows],
             restartable=None if self.restartable is None else self.restartable[rows],
-            moldable=None if self.moldable is None else self.moldable.select(self._rows_asked(rows)),
+            moldable=None if self.moldable is None else self.moldable.select(self._requested_rows(rows)),
             reactions=None if self.reactions is None else self.reactions.select(rows),
-            demands=None if self.demands is None else self.demands.select(self._rows_asked(rows)),
+            demands=None if self.demands is None else self.demands.select(self._requested_rows(rows)),
         )
 
-    def _rows_asked(self, rows: Any) -> Any:
-        """Return the rows of `asked` that belong to the jobs in *rows*."""
+    def _requested_rows(self, rows: Any) -> Any:
+        """Return the rows of `requested` that belong to the jobs in *rows*."""
         return rows if self.tasks is None else self.tasks.rows_of(rows)
 
     def with_provenance(self, **entries: Any) -> Workload:
@@ -435,17 +435,17 @@ class Workload:
 
     def _repr_html_(self) -> str:
         """Return the HTML for notebooks: number of jobs, cores and period."""
+        from gridsim.model.dataframes import html_repr  # only for notebooks
         from gridsim.model.dates import calendar_of
-        from gridsim.model.frames import card  # only for notebooks
 
         title = f"Workload: {self.provenance.get('source', 'created in Python')}"
         if not len(self):
-            return card(title, [("jobs", "0")])
+            return html_repr(title, [("jobs", "0")])
         calendar = calendar_of(self.provenance)
         first, last = (seconds(int(each)) for each in (self.submit.min(), self.submit.max()))
         period = [f"{calendar.date(at):%Y-%m-%d %H:%M}" if calendar else f"{at:,.15g} s" for at in (first, last)]
         least, middle, most = self.cores.min(), np.median(self.cores), self.cores.max()
-        return card(
+        return html_repr(
             title,
             [
                 ("jobs", f"{len(self):,}"),
@@ -514,7 +514,7 @@ class Workload:
         wait = self.logged.get(name)
         if wait is None:
             return None
-        waited = whole(np.asarray(wait, dtype=np.float64))
+        waited = to_us(np.asarray(wait, dtype=np.float64))
         return np.where(waited >= NEVER, NEVER, self.submit + waited)
 
     @property
@@ -542,7 +542,7 @@ class Workload:
         if start is None:
             return None
         held = self.logged.get("held")
-        span = self.runtime if held is None else whole(np.asarray(held, dtype=np.float64))
+        span = self.runtime if held is None else to_us(np.asarray(held, dtype=np.float64))
         return np.where((start >= NEVER) | (span >= NEVER), NEVER, start + span)
 
     @property
@@ -580,11 +580,11 @@ def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -
     """Return a pandas data frame of columns with one row per job of *workload*.
 
     Numbers of users, accounts and so on are replaced by their names if the source has them; missing names are missing
-    values. If the source has dates, each column of `gridsim.model.frames.DATED` has an additional column of dates, in
-    the zone of the log, or without a zone if it is unknown.
+    values. If the source has dates, each column of `gridsim.model.dataframes.DATED` has an additional column of dates,
+    in the zone of the log, or without a zone if it is unknown.
     """
+    from gridsim.model.dataframes import DATED, dates_of, frame  # only for data frames
     from gridsim.model.dates import calendar_of
-    from gridsim.model.frames import DATED, dates_of, frame  # only for data frames
 
     calendar = calendar_of(workload.provenance)
     made: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from gridsim import registry
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import begin, compares_quotes, first_of
-from gridsim.policy.copies import own
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.protocols import call, name_of
 
 __all__ = [
@@ -425,5 +425,5 @@ def balancer(what: Any) -> Any:
         raise InputError(f"{made.__name__} is a class; give an instance: {made.__name__}()", field="balancer")
     form = first_of(made, "pick", "score")
     if form is not None:
-        return own(made) if form == "pick" else Scored(own(made))
+        return per_cluster_copy(made) if form == "pick" else Scored(per_cluster_copy(made))
     raise InputError(f"{made!r} is not a balancer; expected a pick or score method", field="balancer")

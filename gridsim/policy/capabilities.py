@@ -26,7 +26,7 @@ def capabilities_of(scheduler: Any) -> Capabilities:
 
     Examples
     --------
-    >>> from gridsim.policy.scheduler.planned import Planned
+    >>> from gridsim.policy.scheduler.plan_based import Planned
     >>> can = capabilities_of(Planned())
     >>> can.plan, can.guarantees, can.effort
     (True, False, 10.0)

@@ -16,7 +16,7 @@ _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), type)
 
 
-def own(policy: Any) -> Any:
+def per_cluster_copy(policy: Any) -> Any:
     """Return an independent copy of a policy, which shares no mutable state with it.
 
     Locks of the copy are new and open. Queues, conditions and events based on them are new too and have copies of the
@@ -31,7 +31,7 @@ def own(policy: Any) -> Any:
     --------
     >>> waiting = queue.Queue()
     >>> waiting.put("a job")
-    >>> own([waiting])[0].get(), waiting.qsize()
+    >>> per_cluster_copy([waiting])[0].get(), waiting.qsize()
     ('a job', 1)
     """
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from gridsim.model.time import whole
-from gridsim.policy.histories import ADDED, DOUBLE, DOUBLE_OR_LESS, REQUEST, STEPS, corrected
+from gridsim.model.time import to_us
+from gridsim.policy.runtime_history import ADDED, DOUBLE, DOUBLE_OR_LESS, REQUEST, STEPS, corrected
 
 __all__ = ["Added", "Corrector", "Double", "Request", "Steps"]
 
@@ -20,7 +20,7 @@ class Corrector(Protocol):
 
 
 class Compiled:
-    """Correctors whose rule is compiled: `gridsim.policy.histories.corrected`."""
+    """Correctors whose rule is compiled: `gridsim.policy.runtime_history.corrected`."""
 
     _rule: ClassVar[int]
 
@@ -31,7 +31,7 @@ class Compiled:
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
         """Return the new prediction, s."""
-        return int(corrected(self.rule, whole(first), whole(present), times, whole(estimate))) / 1e6
+        return int(corrected(self.rule, to_us(first), to_us(present), times, to_us(estimate))) / 1e6
 
 
 @dataclass

@@ -24,7 +24,7 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
 
 RULE, WEIGHT, SCOPE = range(3)
-TOLD, ANY, SHARE = range(3)
+GIVEN, ANY, SHARE = range(3)
 """Rules: limits computed in Python, any size, a share of the work."""
 LINEAR, SQRT, SQRT_PARALLEL, EQUAL = range(4)
 SYSTEM, REMAINING, QUEUED = range(3)
@@ -169,7 +169,7 @@ def allow(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
     *least* and *most* (n,) are the ends of the size ranges; the minimum size is always allowed.
     """
     running, counts, _, began = held
-    if limits.rule[RULE] == TOLD:
+    if limits.rule[RULE] == GIVEN:
         return
     if limits.rule[RULE] == ANY:
         for i in range(rows.shape[0]):

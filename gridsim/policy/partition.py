@@ -30,7 +30,7 @@ def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
 
 
 @dataclass
-class Asked:
+class Rigid:
     """Every job gets its requested cores."""
 
     choices: ClassVar[int] = 1

@@ -13,8 +13,8 @@ import numpy as np
 
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.capacity import with_more
+from gridsim.model.partitions import CLUSTER, PARTITION, Partitions, names_of, partitions_named
 from gridsim.model.platform import ClusterSpec, Platform
-from gridsim.model.pools import CLUSTER, PARTITION, Partitions, names_of, partitions_named
 from gridsim.model.site import NO_PARTITION
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
@@ -22,7 +22,7 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.site_policy import SiteChange, own_machine
 
 UNSIZED = "the number of cores of each is unknown (give --platform slurm.conf)"
-ASKED = "because of --partitions pooled"
+POOLED_ON_REQUEST = "because of --partitions pooled"
 
 
 def in_pools(
@@ -51,7 +51,7 @@ def in_pools(
     if any(group.partitions for cluster in platform.clusters() for group in cluster.nodes):
         # Jobs are restricted to the nodes of their partitions, which may share nodes.
         return (
-            replace(Platform.single(platform.cores, origin=platform.origin), pooled=ASKED)
+            replace(Platform.single(platform.cores, origin=platform.origin), pooled=POOLED_ON_REQUEST)
             if asked == "pooled"
             else platform
         )
@@ -59,7 +59,7 @@ def in_pools(
         return _clusters(workload, platform)
     named = partitions_named(workload)
     if asked == "pooled":
-        return replace(platform, pooled=ASKED) if len(named) > 1 else platform
+        return replace(platform, pooled=POOLED_ON_REQUEST) if len(named) > 1 else platform
     try:
         return _partitions(workload, platform, policies, named)
     except InputError as error:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import MICROSECOND, FloatArray
-from gridsim.policy.histories import AVERAGE, RECENT, REQUEST, SIMILAR, TOLD, Histories, answer, learn
 from gridsim.policy.queue import Queue, Requests
+from gridsim.policy.runtime_history import AVERAGE, EXACT, RECENT, REQUEST, SIMILAR, Histories, answer, learn
 
 __all__ = ["Average", "Clairvoyant", "Predictor", "Recent", "Requested", "Similar"]
 
@@ -61,7 +61,7 @@ class Clairvoyant:
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
         """Return columns for the run times; no learning takes place."""
-        return Histories(requests, TOLD, corrector, tick=tick)
+        return Histories(requests, EXACT, corrector, tick=tick)
 
     def setup(self, rng: Generator, runtime: FloatArray) -> None:
         """Store the run times of all requests, s."""
@@ -90,20 +90,20 @@ class History:
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
         """Return predictions, s, from the history of each request's user; infinity for users without history."""
-        answers = np.array([answer(row, self._beliefs(queue, row)) for row in queue.rows.tolist()], dtype=np.float64)
+        answers = np.array([answer(row, self._history(queue, row)) for row in queue.rows.tolist()], dtype=np.float64)
         return np.where(answers < 0, np.inf, answers / 1e6)
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
         """Add the ended requests to the histories of their users."""
         for row, seconds in zip(queue.rows.tolist(), ran.tolist(), strict=True):
-            learn(row, round(seconds * 1e6), self._beliefs(queue, row))
+            learn(row, round(seconds * 1e6), self._history(queue, row))
 
-    def _beliefs(self, queue: Queue, row: int) -> tuple[Any, ...]:
+    def _history(self, queue: Queue, row: int) -> tuple[Any, ...]:
         if self._histories is None:
             self._histories = self.histories(queue.requests)
         if row >= queue.requests.known:
             self._histories.add(row)
-        return tuple(self._histories.beliefs)
+        return tuple(self._histories.history)
 
 
 @dataclass

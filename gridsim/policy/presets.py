@@ -71,27 +71,27 @@ PRESETS = {
         "Srinivasan et al. 2002",
     ),
     "moldable-start": Preset(
-        "molding?partition=fair-share(wf=2)&reserve=easy",
+        "moldable?partition=fair-share(wf=2)&reserve=easy",
         "Moldable jobs, sized at their start, each limited to its share; the oldest blocked job has a reservation.",
         "Srinivasan et al. 2002",
     ),
     "moldable-base": Preset(
-        "molding?partition=fair-share(wf=1)&reserve=easy",
+        "moldable?partition=fair-share(wf=1)&reserve=easy",
         "moldable-start with a weight factor of 1.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined": Preset(
-        "molding?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
+        "moldable?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
         "Moldable jobs by square-root shares; the oldest job of each category and long waiters have reservations.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined-2003": Preset(
-        "molding?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
+        "moldable?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
         "moldable-combined with a weight factor of 1, another reading of the paper: heavy jobs can wait longer.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-equal": Preset(
-        "molding?partition=fair-share(wf=1,gap=1,weight=equal)&reserve=easy",
+        "moldable?partition=fair-share(wf=1,gap=1,weight=equal)&reserve=easy",
         "Equi-partition: moldable jobs, sized at their start; each gets at most an equal share of the machine.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003, section 4.2",
     ),
@@ -199,9 +199,9 @@ def policy(what: Any, site: str | Mapping[str, Any] | Spec | None = None) -> Any
     if spec.name in PRESETS:
         base = registry.parse(PRESETS[spec.name].spec)
         return registry.make("scheduler", _composed(base, spec))
-    if registry.knows("scheduler", spec.name):
+    if registry.is_registered("scheduler", spec.name):
         return registry.make("scheduler", spec)
-    if spec.name.endswith(".py") or ".py:" in spec.name or registry.knows("ordering", spec.name):
+    if spec.name.endswith(".py") or ".py:" in spec.name or registry.is_registered("ordering", spec.name):
         return _as_scheduler(registry.make("ordering", spec))
     known = {SITE, *PRESETS, *registry.spellings("scheduler"), *registry.spellings("ordering")}
     raise UnknownNameError("policy", spec.name, known)

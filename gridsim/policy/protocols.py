@@ -16,26 +16,26 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
-    from gridsim.machine.allocations import Holdings
+    from gridsim.machine.allocations_over_time import Holdings
 
 __all__ = [
     "NOTHING",
     "Absence",
     "Answers",
-    "Arrangement",
     "Capabilities",
     "CapacityChange",
     "Changes",
+    "CompiledState",
     "Decision",
     "Lanes",
     "Nodes",
     "Offer",
     "Ordering",
     "Partition",
-    "Passes",
     "Pieces",
     "Placement",
     "PlacementRule",
+    "PlannedStarts",
     "Quote",
     "ReservationRule",
     "Scheduler",
@@ -44,6 +44,7 @@ __all__ = [
     "Then",
     "call",
     "failed",
+    "integer_column",
     "lanes_of",
     "name_of",
     "raise_failed",
@@ -51,7 +52,6 @@ __all__ = [
     "representation",
     "starting",
     "starts_of",
-    "whole_numbers",
 ]
 
 Changes = Literal["static", "linear", "pass", "start"]
@@ -121,7 +121,7 @@ class Partition(Protocol):
         ...
 
 
-class Arrangement(NamedTuple):
+class PlannedStarts(NamedTuple):
     """A plan: the waiting requests, sorted by planned start and then job order, and their planned starts.
 
     On machines of nodes and pools, *holdings* has the allocations of these and of the running requests over time.
@@ -139,7 +139,7 @@ class Offer(NamedTuple):
     ----------
     start : int
         Planned start of the request.
-    arrangement : Arrangement or None
+    arrangement : PlannedStarts or None
         Plan of all waiting requests, the new one included; None if all other requests keep their planned starts.
     granted : int
         Latest end that is guaranteed; `NEVER` until the scheduler sets it to the requested deadline.
@@ -152,7 +152,7 @@ class Offer(NamedTuple):
     """
 
     start: int
-    arrangement: Arrangement | None = None
+    arrangement: PlannedStarts | None = None
     granted: int = NEVER
     kills: tuple[int, ...] = ()
     doublings: int = 0
@@ -368,7 +368,7 @@ class Answers(NamedTuple):
         return cls(never, never.copy(), zero, refused, never.copy(), cut, np.zeros(1, dtype=np.int64))
 
 
-class Passes(NamedTuple):
+class CompiledState(NamedTuple):
     """Scheduler state as arrays, for the compiled event loop.
 
     Attributes
@@ -496,13 +496,13 @@ class Capabilities:
         until, now, placement)``. ``capacity_changed(change, now)``: nodes or GPUs became absent or returned, a
         `CapacityChange`; called after `ended` of all requests that were stopped, and before `settled`.
     compiled : frozenset of {"pool", "nodes", "windows"}
-        Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a
-        long run. For any of them it has ``passes(rows) -> Passes``, the arrays of a scheduler state to which the
+        Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
+        run. For any of them it has ``passes(rows) -> CompiledState``, the arrays of a scheduler state to which the
         requests *rows* are submitted in this order; no other method is called in such a run. For windows it has
-        ``go_on(before, rows, came) -> waiting``, called between `setup` and ``passes``: it continues from a scheduler
-        of the same policy in the previous window. *rows* (w,) int64 are the rows in this window of the requests of the
-        previous one, -1 for those that have ended; *came* is the number of requests that had been submitted. It
-        returns the rows of the waiting requests in queue order.
+        ``resume(before, rows, submitted) -> waiting``, called between `setup` and ``passes``: it continues from a
+        scheduler of the same policy in the previous window. *rows* (w,) int64 are the rows in this window of the
+        requests of the previous one, -1 for those that have ended; *submitted* is the number of requests that had been
+        submitted. It returns the rows of the waiting requests in queue order.
     in_python : str
         Reason why the compiled loop does not support the other runs, if known.
     """
@@ -581,7 +581,7 @@ def _usual(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def whole_numbers(
+def integer_column(
     policy: Any, what: str, answer: Any, count: int | None = None, *, least: int = -NEVER, most: int = NEVER
 ) -> IntArray:
     """Return a column that a policy returned as int64, after a check of its shape, type and range.
@@ -630,9 +630,9 @@ def lanes_of(rule: Any, queue: Queue) -> Lanes:
     if not isinstance(lanes, Lanes):
         raise PolicyError(f"{name_of(rule)} returned {type(lanes).__name__} from lanes; expected Lanes(lane, capacity)")
     count = len(queue)
-    capacity = whole_numbers(rule, "a capacity", lanes.capacity, least=0)
-    lane = whole_numbers(rule, "lanes", lanes.lane, count, least=0, most=len(capacity) - 1)
-    due = None if lanes.due is None else whole_numbers(rule, "due instants", lanes.due, count)
+    capacity = integer_column(rule, "a capacity", lanes.capacity, least=0)
+    lane = integer_column(rule, "lanes", lanes.lane, count, least=0, most=len(capacity) - 1)
+    due = None if lanes.due is None else integer_column(rule, "due instants", lanes.due, count)
     return Lanes(lane, np.minimum(capacity, len(queue.requests)), due)
 
 

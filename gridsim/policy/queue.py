@@ -68,7 +68,7 @@ class Requests:
     moves : bool
         Whether submit times depend on this run. If so, `submit`, `ready` and `deadline` are valid only for submitted
         requests (in rows reserved for later jobs, all columns), and job order is the order of submission.
-    room : int
+    spare : int
         Number of rows at the end that are reserved for jobs submitted later.
     used : int
         Number of rows in use; the remaining ones are still free.
@@ -79,7 +79,9 @@ class Requests:
         job, or the same value for all if `moves`; and `ready`.
     """
 
-    def __init__(self, workload: Workload, *, rank: IntArray | None = None, room: int = 0, moves: bool = False) -> None:
+    def __init__(
+        self, workload: Workload, *, rank: IntArray | None = None, spare: int = 0, moves: bool = False
+    ) -> None:
         tasks = workload.tasks
         rows: Any = slice(None) if tasks is None else tasks.job_rows()
         source = workload if tasks is None else tasks
@@ -87,8 +89,8 @@ class Requests:
         self._sizes = [columns]  # all copies of the columns, which `add` updates
         self.cores, self.estimate = readable(columns[0]), readable(columns[1])
         times = _writable(workload.submit[rows]), _writable(workload.deadline[rows])
-        self.room, self.used = room, len(self.cores) - room
-        self.moves = room > 0 or moves or workload.reactions is not None
+        self.spare, self.used = spare, len(self.cores) - spare
+        self.moves = spare > 0 or moves or workload.reactions is not None
         self.stopped: set[int] = set()
         # The workload's columns must not change.
         self.submit, self.deadline = (time.copy() if self.moves else readable(time) for time in times)
@@ -131,14 +133,14 @@ class Requests:
     @property
     def known(self) -> int:
         """Number of requests known from the beginning; they have the first rows."""
-        return len(self) - self.room
+        return len(self) - self.spare
 
     def sizes(self) -> tuple[IntArray, IntArray]:
         """Return new copies of requested cores and estimates, which a scheduler that chooses sizes may overwrite."""
         self._sizes.append((self.cores.copy(), self.estimate.copy()))
         return self._sizes[-1]
 
-    def come(self, request: int, now: int) -> None:
+    def arrive(self, request: int, now: int) -> None:
         """Submit a request at *now*; its deadline moves by the same time as its submission."""
         submit, ready, deadline = self._views
         later = now - submit[request]
@@ -252,7 +254,7 @@ class ClusterView:
     """A scheduler's view of its cluster, passed to `setup`: its size, all requests, and the tick (microseconds).
 
     ``runtime`` (whole microseconds by request) is set only for schedulers that declare to plan with true run times.
-    *asked* has the demands for nodes and pools; None if the cluster is one pool of cores and requests are for cores
+    *demands* has the demands for nodes and pools; None if the cluster is one pool of cores and requests are for cores
     only.
     """
 
@@ -263,14 +265,14 @@ class ClusterView:
     ledger: Ledger | None = None
     shares: ShareTree | None = None
     runtime: IntArray | None = None
-    asked: DemandClasses | None = None
+    demands: DemandClasses | None = None
 
     @property
     def totals(self) -> dict[str, int]:
         """Total amount of each resource, GPUs in thousandths."""
-        if self.asked is None:
+        if self.demands is None:
             return {"cores": self.cores}
-        return {name: self.asked.capacity.total(name) for name in self.asked.capacity.resources}
+        return {name: self.demands.capacity.total(name) for name in self.demands.capacity.resources}
 
 
 class Ledger:

@@ -21,17 +21,17 @@ from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform
-from gridsim.model.site.tres import licences_asked
+from gridsim.model.site.tres import licences_requested
 from gridsim.model.site_file import SetLimit
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import counted, number, percent
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import changed_platform, resized
 from gridsim.policy.site_policy import SiteChange, changed, fitted, like, nodes_to
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicas import Replicated
+from gridsim.questions.replications import Replicated
 from gridsim.record import Record
-from gridsim.words import counted, number, percent
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
 
@@ -138,7 +138,7 @@ def _gpus(workload: Workload) -> Iterator[JobPart]:
 def _requested_pools(workload: Workload) -> Iterator[JobPart]:
     """Return the jobs by requested licences, or by units of other pools."""
     texts, of = _texts(workload, "licenses")
-    asked = [licences_asked(text) for text in texts]
+    asked = [licences_requested(text) for text in texts]
     names = dict.fromkeys(name for each in asked for name in each)
     for name in names:
         rows = np.array([each.get(name, 0) > 0 for each in asked], dtype=np.bool_)[of]
@@ -352,14 +352,14 @@ def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteC
     InputError
         For unknown nodes, pools and limits, and for invalid numbers.
     """
-    found, knows = [], capabilities_of(policy).site
+    found, is_registered = [], capabilities_of(policy).site
     for each in changes:
-        after = changed(policy, each) if knows else None
+        after = changed(policy, each) if is_registered else None
         size = changed_platform(platform, each) if after is None else like(after, platform)
         nodes = node_changes(_nodes(policy, platform), _nodes(after or policy, size))
         limits = [SetLimit.parsed(text) for text in filter(None, each.set_limit.split(";"))]
         pools = _pools(policy, platform), _pools(after or policy, size)
-        words = [*_nodes_words(each, platform.cores, size.cores), *_pools_words(*pools, licences=knows)]
+        words = [*_nodes_texts(each, platform.cores, size.cores), *_pools_texts(*pools, licences=is_registered)]
         more = tuple((name, amount - pools[0].get(name, 0)) for name, amount in pools[1].items())
         owners = tuple(dict.fromkeys(owner for it in limits for owner in _owners(it, after)))
         label = " and ".join([*words, *map(str, limits)])
@@ -392,7 +392,7 @@ def _pools(policy: Any, platform: Platform) -> Mapping[str, int]:
     return {} if cluster is None else cluster.pools
 
 
-def _nodes_words(change: SiteChange, before: int, after: int) -> Iterator[str]:
+def _nodes_texts(change: SiteChange, before: int, after: int) -> Iterator[str]:
     """Return text such as "2 more nodes of gpu (+12 %)", with the share of all cores."""
     texts = [text.strip().rpartition(":") for text in change.add_nodes.split(";") if text.strip()]
     for place, (partition, _, count) in enumerate(texts):
@@ -401,7 +401,7 @@ def _nodes_words(change: SiteChange, before: int, after: int) -> Iterator[str]:
         yield f"{more}{f' of {partition}' if partition else ''}{part}"
 
 
-def _pools_words(before: Mapping[str, int], after: Mapping[str, int], *, licences: bool) -> Iterator[str]:
+def _pools_texts(before: Mapping[str, int], after: Mapping[str, int], *, licences: bool) -> Iterator[str]:
     for name, amount in after.items():
         if amount != before.get(name, 0):
             part = f" ({percent(amount / before[name] - 1, sign=True)})" if before.get(name) else ""

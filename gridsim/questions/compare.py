@@ -9,10 +9,10 @@ from typing import Any
 
 from gridsim.errors import InputError, not_modelled
 from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.summary import measures_asked
+from gridsim.metrics.summary import requested_measures
 from gridsim.model.capacity import node_changes
 from gridsim.model.platform import Platform
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
@@ -24,7 +24,7 @@ from gridsim.questions.changes import changes_beside
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicate import Arm, Family, PendingReplicas, with_replicas
+from gridsim.questions.run_replications import Arm, Family, PendingReplicas, with_replicas
 from gridsim.questions.whatif import Pending
 from gridsim.result import Result, versions
 from gridsim.run_setup import in_site_zone
@@ -61,7 +61,7 @@ def compare(
     made = policies_of(policies)
     workload = kept(in_site_zone(workload, made.values()), flurries)
     own = own_policy(made, own)
-    measures = measures_asked(metrics, charges)
+    measures = requested_measures(metrics, charges)
     options = options or Run()
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
@@ -149,7 +149,7 @@ def evidence_of(
         "versions": versions(),
         "command": command,
         **({"own": own} if own is not None else {}),
-        **({"asked": [it.name for it in first.measures]} if first.measures else {}),
+        **({"measures": [it.name for it in first.measures]} if first.measures else {}),
     }
     if policies is not None and (machines := _machines(policies, results)):
         info["machines"] = machines
@@ -165,7 +165,7 @@ def evidence_of(
         cooldown=cooldown,
         platform=platform,
         platforms={label: result.platform for label, result in results.items() if result.platform != platform},
-        tick=whole(options.tick_of(first.workload)),
+        tick=to_us(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         replay=replay,
         measures=first.measures,

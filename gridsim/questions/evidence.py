@@ -26,7 +26,7 @@ from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.changes import WhatIf
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicas import Replicated, mean_of
+from gridsim.questions.replications import Replicated, mean_of
 from gridsim.record import Record, Status
 
 COMPARED = ("wait", "bounded_slowdown")

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from gridsim.model.dates import Calendar
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.number_formatting import when
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Refusal
-from gridsim.words import when
 
 SHOWN = 5
 """Number of other jobs that are listed individually."""
@@ -56,12 +56,12 @@ class Explanation:
         Times, s; NaN if it did not run.
     submitted, started : str
         Dates of submission and start, in the zone of the log; empty without dates.
-    machine, reach, free : int
+    machine, eligible, free : int
         Cores of the machine; cores eligible for the job, by cluster, partition and request; and free eligible cores at
         its submission.
-    room : str
-        Scope of *reach*: ``machine``; ``pooled`` if the policy pools all partitions of the log; ``nodes`` if the
-        eligible nodes are known; else a cluster's name.
+    scope : str
+        Scope of *eligible*: ``machine``; ``pooled`` if the policy pools all partitions of the log; ``nodes`` if
+        the eligible nodes are known; else a cluster's name.
     short_of : str
         Missing resource when it began to wait (`gridsim.metrics.stranding.short_of`), on machines of nodes and pools;
         *short* and *enough* are then undefined. Empty otherwise.
@@ -85,7 +85,7 @@ class Explanation:
         that time.
     passers : tuple of (str, int)
         Users whose jobs passed it, and the number of these jobs, most first; empty if the log has no users.
-    outlived : tuple of (Other, float)
+    exceeded : tuple of (Other, float)
         Jobs that exceeded their predicted run time while it waited, and the excess, s, sorted by core-seconds.
     pieces : int
         Number of pieces in which it ran; data on other jobs refer to the time before the start of the last piece.
@@ -121,9 +121,9 @@ class Explanation:
     submitted: str
     started: str
     machine: int
-    reach: int
+    eligible: int
     free: int
-    room: str
+    scope: str
     reasons: tuple[tuple[str, float], ...]
     refused: Refusal | None
     short_of: str
@@ -138,7 +138,7 @@ class Explanation:
     freeing: tuple[Other, ...]
     first: tuple[Other, ...]
     passers: tuple[tuple[str, int], ...]
-    outlived: tuple[tuple[Other, float], ...] = ()
+    exceeded: tuple[tuple[Other, float], ...] = ()
     pieces: int = 1
     earlier: float = 0.0
     cut: int = 0
@@ -163,9 +163,9 @@ class Explanation:
         """Return the explanation with JSON types."""
         told = asdict(self) | {"wait": self.wait, "passers": [list(one) for one in self.passers]}
         told["reasons"] = [list(one) for one in self.reasons]
-        outlived = told.pop("outlived")
-        if outlived:  # omitted if nothing was predicted
-            told["outlived"] = [one._asdict() | {"beyond": beyond} for one, beyond in self.outlived]
+        exceeded = told.pop("exceeded")
+        if exceeded:  # omitted if nothing was predicted
+            told["exceeded"] = [one._asdict() | {"beyond": beyond} for one, beyond in self.exceeded]
         told["refused"] = None if self.refused is None else self.refused._asdict()
         told |= {
             name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
@@ -206,7 +206,7 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
     submit, start = float(schedule.submit[row]), float(schedule.start[row])
     until = start if not math.isnan(start) else submit
     runs = schedule.cut_runs(row)
-    room, found = _room(schedule, row, submit, until, runs)
+    gaps, found = _capacity(schedule, row, submit, until, runs)
     return Explanation(
         **_job(schedule, row),
         submit=submit,
@@ -217,7 +217,7 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
         started=_date(start, schedule.calendar),
         machine=machine,
         **found,
-        **_others_meanwhile(schedule, row, submit, until, room),
+        **_others_meanwhile(schedule, row, submit, until, gaps),
         pieces=1 if schedule.pieces is None else int(schedule.pieces[row]),
         earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
         cut=len(runs),
@@ -229,7 +229,7 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
     )
 
 
-def _room(
+def _capacity(
     schedule: JobSchedule, row: int, submit: float, until: float, runs: FloatArray
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Return the intervals (k, 2) of the wait with enough free cores for the job, and the scope of eligible cores.
@@ -239,25 +239,25 @@ def _room(
     runs : (k, 2) float64
         Earlier runs of the job itself.
     """
-    room, free = _room_for(schedule, row, submit, until)
+    gaps, free = _intervals_with_capacity(schedule, row, submit, until)
     for begin, end in runs.tolist():
-        before, after = np.minimum(room, begin), np.maximum(room, end)
-        room = np.concatenate([before[before[:, 1] > before[:, 0]], after[after[:, 1] > after[:, 0]]])
-    parts, reach = schedule.parts, schedule.machine
-    enough = float(np.diff(room, axis=1).sum())
+        before, after = np.minimum(gaps, begin), np.maximum(gaps, end)
+        gaps = np.concatenate([before[before[:, 1] > before[:, 0]], after[after[:, 1] > after[:, 0]]])
+    parts, eligible = schedule.parts, schedule.machine
+    enough = float(np.diff(gaps, axis=1).sum())
     short = until - submit - enough - float(np.diff(runs).sum())
     reasons: tuple[tuple[str, float], ...] = ()
-    if parts is not None and parts.reach is not None and parts.free is not None:
-        reasons, reach, free = parts.reasons(row), int(parts.reach[row]), int(parts.free[row])
+    if parts is not None and parts.eligible is not None and parts.free is not None:
+        reasons, eligible, free = parts.reasons(row), int(parts.eligible[row]), int(parts.free[row])
         short = sum(held for word, held in reasons if word in LACKING)
-        enough, room = sum(held for word, held in reasons if word not in LACKING), room[:0]
+        enough, gaps = sum(held for word, held in reasons if word not in LACKING), gaps[:0]
     short_of = "" if schedule.short_of is None else str(schedule.short_of[row])
     if schedule.short_of is not None:  # other resources than cores also matter
-        short, enough, room = 0.0, 0.0, room[:0]
-    return room, {
-        "reach": reach,
+        short, enough, gaps = 0.0, 0.0, gaps[:0]
+    return gaps, {
+        "eligible": eligible,
         "free": free,
-        "room": _room_of(schedule, row),
+        "scope": _scope(schedule, row),
         "reasons": reasons,
         "refused": None if parts is None else parts.refused.get(row),
         "short_of": short_of,
@@ -266,8 +266,8 @@ def _room(
     }
 
 
-def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: float, room: FloatArray) -> dict[str, Any]:
-    """Return the jobs ahead of it, those that passed it, those that ran while it waited, and those first in *room*."""
+def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: float, gaps: FloatArray) -> dict[str, Any]:
+    """Return the jobs ahead of it, those that passed it, those that ran while it waited, and those that were first."""
     order = np.arange(len(schedule.job))
     before = (schedule.submit < submit) | ((schedule.submit == submit) & (order < row))
     began, ended = schedule.start, schedule.end
@@ -280,7 +280,7 @@ def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: flo
     freeing = np.where(before | passed, schedule.cores, 0) * (ended == until) if until > submit else np.zeros(len(held))
     came = np.flatnonzero(ahead)
     came = came[np.argsort(schedule.submit[came], kind="stable")]  # rows are in this order unless users reacted
-    first = _first(schedule, came, room)
+    first = _first(schedule, came, gaps)
     return {
         "ahead": int(ahead.sum()),
         "ahead_work": float(np.nansum(work[ahead])),
@@ -289,13 +289,13 @@ def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: flo
         "holders": _others(schedule, np.where(order == row, 0.0, held), held, total),
         "passing": _others(schedule, np.where(passed, held, 0.0), held, total),
         "freeing": _others(schedule, freeing, held, total),
-        "first": _others(schedule, first, first, float(np.diff(room, axis=1).sum())),
+        "first": _others(schedule, first, first, float(np.diff(gaps, axis=1).sum())),
         "passers": _passers(schedule, passed),
-        "outlived": _outlived(schedule, submit, until, held, total),
+        "exceeded": _overruns(schedule, submit, until, held, total),
     }
 
 
-def _outlived(
+def _overruns(
     schedule: JobSchedule, submit: float, until: float, held: npt.NDArray[Any], total: float
 ) -> tuple[tuple[Other, float], ...]:
     """Return the jobs that exceeded their predictions between two instants, and the excess."""
@@ -337,7 +337,7 @@ def _within(schedule: JobSchedule, row: int) -> JobSchedule:
     return schedule._replace(start=start, end=end, machine=machine)
 
 
-def _room_of(schedule: JobSchedule, row: int) -> str:
+def _scope(schedule: JobSchedule, row: int) -> str:
     parts = schedule.parts
     if parts is None:
         return "pooled" if schedule.pooled else "machine"
@@ -375,7 +375,7 @@ def _name(user: Any) -> str:
     return "" if str(user) in ("", "-1", "nan") else str(user)
 
 
-def _room_for(schedule: JobSchedule, row: int, submit: float, until: float) -> tuple[FloatArray, int]:
+def _intervals_with_capacity(schedule: JobSchedule, row: int, submit: float, until: float) -> tuple[FloatArray, int]:
     """Return the intervals (k, 2) of the wait with enough free cores, and the free cores at its begin."""
     ran = (schedule.end > submit) & (schedule.start <= until) & (schedule.end > schedule.start)
     ran[row] = False
@@ -389,14 +389,14 @@ def _room_for(schedule: JobSchedule, row: int, submit: float, until: float) -> t
     return stretches[stretches[:, 1] > stretches[:, 0]], schedule.machine - int(cores[start <= submit].sum())
 
 
-def _first(schedule: JobSchedule, ahead: IntArray, room: FloatArray) -> FloatArray:
-    """Return how long each job was first in order of arrival while there was enough room for the next one."""
+def _first(schedule: JobSchedule, ahead: IntArray, gaps: FloatArray) -> FloatArray:
+    """Return how long each job was first in order of arrival while enough cores were free for the next one."""
     seconds = np.zeros(len(schedule.job))
     at = -math.inf
     for row in ahead.tolist():  # the first to arrive stays first until it starts
         until = float(schedule.start[row])
         if until > at:
-            inside = np.minimum(room[:, 1], until) - np.maximum(room[:, 0], at)
+            inside = np.minimum(gaps[:, 1], until) - np.maximum(gaps[:, 0], at)
             seconds[row] = inside[inside > 0].sum()
             at = until
     return seconds

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.metrics.charges import core_class, time_class
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.admission.quoting import keeps_starts
@@ -56,7 +56,7 @@ class Setup(NamedTuple):
         return run(workload, *self)
 
 
-def as_of_now(workload: Workload) -> tuple[Workload, float]:
+def snapshot(workload: Workload) -> tuple[Workload, float]:
     """Return the log with its running jobs unfinished, and the instant at which it was written, s of its clock.
 
     The instant is known if jobs were running; else it is the last submission. Run times of running jobs are replaced
@@ -65,7 +65,7 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     Examples
     --------
     >>> log = Workload.from_columns(submit=[0, 5], runtime=[3, 1], cores=[1, 1])
-    >>> as_of_now(log)[1]
+    >>> snapshot(log)[1]
     5.0
     """
     if not len(workload):
@@ -75,7 +75,7 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     if start is None or end is None:
         return workload, float(seconds(last))
     if "before_eligible" in workload.logged:  # for jobs held until a later begin time
-        early = np.where(start < NEVER, 0, whole(workload.logged["before_eligible"]))
+        early = np.where(start < NEVER, 0, to_us(workload.logged["before_eligible"]))
         last = int((workload.submit - early).max())
     running = (start < NEVER) & (end >= NEVER)
     if not running.any():
@@ -134,9 +134,9 @@ def forecast(label: str, workload: Workload, moment: Moment, start: float, setup
         return known
     record, machine = setup.run(come), setup.platform.cores
     waited = np.flatnonzero((record.start_us > come.submit) & record.ran)
-    alike = waited[_class(come, waited, machine) == _class_of(cores, estimate, machine)[0]]
-    enough = len(alike) >= FEWEST
-    chosen = alike if enough else waited
+    similar = waited[_class(come, waited, machine) == _class_of(cores, estimate, machine)[0]]
+    enough = len(similar) >= FEWEST
+    chosen = similar if enough else waited
     if len(chosen) < FEWEST:
         return replace(known, jobs=len(chosen))
     chosen = chosen[np.unique(np.linspace(0, len(chosen) - 1, min(ASKED, len(chosen))).astype(int))]
@@ -144,7 +144,7 @@ def forecast(label: str, workload: Workload, moment: Moment, start: float, setup
     until = np.minimum(record.start_us[chosen], moment.now)
     asked = (expected < NEVER) & (expected > come.submit[chosen])
     small = start - seconds(moment.now) < SMALL
-    asked &= (expected - come.submit[chosen] < whole(SMALL)) == small
+    asked &= (expected - come.submit[chosen] < to_us(SMALL)) == small
     if asked.sum() < FEWEST:
         return replace(known, jobs=int(asked.sum()))
     later, hoped = (until - expected)[asked], (expected - come.submit[chosen])[asked]
@@ -153,7 +153,7 @@ def forecast(label: str, workload: Workload, moment: Moment, start: float, setup
     return replace(
         known,
         jobs=int(asked.sum()),
-        alike=enough,
+        similar=enough,
         scale="seconds" if small else "share",
         early=early,
         middle=middle,
@@ -208,7 +208,7 @@ def _expected_on_arrival(record: Record, rows: IntArray, moment: Moment, setup: 
     """Return the expected starts of jobs at their submission, whole microseconds; `NEVER` if unknown."""
     if _expectation(moment.cluster.scheduler) is not None:
         return _expected_by_replay(record.workload, rows, setup)
-    if moment.cluster.asked is not None:
+    if moment.cluster.demands is not None:
         return np.array([_expected_on_nodes(record, int(row), moment.tick, setup) for row in rows], dtype=np.int64)
     return np.array([_expected_by_state(record, int(row), setup) for row in rows], dtype=np.int64)
 

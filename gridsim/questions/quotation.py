@@ -120,7 +120,7 @@ class Forecast:
     jobs : int
         Number of evaluated earlier jobs that waited, including jobs still waiting, with the same scale of expected
         wait as this job.
-    alike : bool
+    similar : bool
         Whether these jobs are of the job's class of size and requested time; else of any class.
     scale : {"share", "seconds"}
         Scale of the next four: true wait over expected wait, or for short expected waits the delay against the
@@ -132,7 +132,7 @@ class Forecast:
     policy: str
     start: float
     jobs: int = 0
-    alike: bool = False
+    similar: bool = False
     scale: Literal["share", "seconds"] = "share"
     early: float = float("nan")
     middle: float = float("nan")

@@ -16,8 +16,9 @@ from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
 from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import when
 from gridsim.options import Run
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.quoting import (
@@ -39,7 +40,6 @@ from gridsim.questions.labels import policies_of
 from gridsim.questions.quotation import Alternative, Answer, Price, Quoted, State
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
-from gridsim.words import when
 
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Default policies."""
@@ -91,9 +91,9 @@ def quote(
     schedulers = [setup.scheduler for setup in setups.values()]
     workload, labels = owned(replace(in_site_zone(workload, schedulers), reactions=None), owner or {}, schedulers)
     _check_times(at, walltime, deadline, workload)
-    recorded = recorded_state(workload, whole(float(at))) if sited and workload.has_recorded_schedule else None
-    job = _Job(whole(float(at)), cores, whole(float(walltime)), labels, demand)
-    wanted = None if deadline is None else whole(float(deadline))
+    recorded = recorded_state(workload, to_us(float(at))) if sited and workload.has_recorded_schedule else None
+    job = _Job(to_us(float(at)), cores, to_us(float(walltime)), labels, demand)
+    wanted = None if deadline is None else to_us(float(deadline))
     answers: dict[str, Answer] = {}
     moments: dict[str, Moment] = {}
     for label, setup in setups.items():
@@ -197,7 +197,7 @@ def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform,
 
 def _check_demand(label: str, moment: Moment) -> None:
     """Raise an error for a demand that a policy does not support or the empty machine cannot hold."""
-    asked = moment.cluster.asked
+    asked = moment.cluster.demands
     if asked is None:
         message = f"the machine of {label} has no nodes or pools, so a job can only request cores"
         raise InputError(message, field="demand")
@@ -208,7 +208,7 @@ def _check_demand(label: str, moment: Moment) -> None:
 
 
 def _check_walltime(walltime: float) -> None:
-    if not 0 < walltime < seconds(NEVER - 1) or not whole(float(walltime)):
+    if not 0 < walltime < seconds(NEVER - 1) or not to_us(float(walltime)):
         raise InputError(f"{walltime:g} s; expected a finite walltime above 0 s", field="walltime")
 
 
@@ -308,7 +308,7 @@ def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float)
 
     They include the earliest deadline that is possible with one kill, as found by bisection.
     """
-    free = NEVER if np.isnan(answer.guaranteed) else whole(answer.guaranteed)
+    free = NEVER if np.isnan(answer.guaranteed) else to_us(answer.guaranteed)
     estimate = int(moment.workload.estimate[-1])
 
     def charge(deadline: int) -> float:

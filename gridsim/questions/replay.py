@@ -1,4 +1,4 @@
-"""Agreement of simulations of a log with its recorded schedule, as data; for the text see `gridsim.report.trust`."""
+"""Agreement of simulations of a log with its recorded schedule, as data; in words: `gridsim.report.validation`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gridsim.errors import InputError
 from gridsim.metrics.agreement import Agreement, Disagreement, ModelFailures, start_error
 from gridsim.metrics.preemption import LoggedRuns
 from gridsim.model.time import NEVER
+from gridsim.number_formatting import duration
 from gridsim.questions.explain import Explanation
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record, Status
-from gridsim.words import duration
 
 FAR = 2.0
 """Factor between the simulated and the recorded mean wait above which a comparison begins with a warning."""

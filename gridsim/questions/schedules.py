@@ -17,7 +17,7 @@ from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
-from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
+from gridsim.questions.partition_view import Parts, parts_of, parts_read, rows_of
 from gridsim.record import Record
 from gridsim.run_folder import read_run, read_run_table
 from gridsim.tables import read_names

@@ -43,8 +43,8 @@ from gridsim.questions.changes import (
     sized,
 )
 from gridsim.questions.labels import labelled
-from gridsim.questions.replicas import settled
-from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
+from gridsim.questions.replications import settled
+from gridsim.questions.run_replications import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
 from gridsim.result import Result
 from gridsim.run_setup import with_clock

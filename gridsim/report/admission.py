@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.metrics.agreement import failed_jobs
+from gridsim.number_formatting import counted, duration, listed, number, percent
 from gridsim.record import Status
 from gridsim.report.markup import texts
-from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from gridsim.number_formatting import counted, duration, listed, number, percent
 from gridsim.report.markup import text_table, texts
-from gridsim.words import counted, duration, listed, number, percent
 from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
 
 _text = texts("audit")
@@ -33,8 +33,8 @@ def facts(audit: Audit) -> Iterator[tuple[str, str]]:
         "order",
         "submitted, started, ended" if not audit.early else f"{number(audit.early)} start before their submit time",
     )
-    if tally.runtimes_told:
-        odd = f"{number(tally.not_span)} of {number(tally.runtimes_told)}"
+    if tally.runtimes_logged:
+        odd = f"{number(tally.not_span)} of {number(tally.runtimes_logged)}"
         yield "run times", f"{odd} differ by more than 1 s from end minus start"
     if audit.zero:
         yield "zero run time", counted(audit.zero, "row")
@@ -72,7 +72,7 @@ def rows(audit: Audit) -> Iterator[tuple[str, ...]]:
         yield (
             f"{name}, {_UNITS[demand.resource]}" if demand.resource in _UNITS else name,
             number(demand.capacity) if known else "unknown",
-            _part(demand.asked, demand.capacity),
+            _part(demand.requested, demand.capacity),
             *_cells(demand.ran, demand.capacity),
             *_cells(demand.unwaited, demand.capacity),
         )
@@ -126,11 +126,11 @@ def _fit(audit: Audit) -> Iterator[str]:
     if not ran:
         yield "The trace has no start times, so the recorded schedule is unknown."
     elif idle:
-        together = max(ran, key=lambda pair: pair[0].asked / pair[0].capacity)[0]
+        together = max(ran, key=lambda pair: pair[0].requested / pair[0].capacity)[0]
         peak = max(use.peak / it.capacity for it, use in ran)
         yield _text("idle_machine", peak=peak, peaks=_peaks(audit))
-        if together.asked > 0.5 * together.capacity:
-            share = percent(together.asked / together.capacity)
+        if together.requested > 0.5 * together.capacity:
+            share = percent(together.requested / together.capacity)
             yield _text("packing_problem", share=share, together=_noun(together), life=_life(audit))
     over = [(it, use) for it, use in ran if use.above > 0]
     if over:
@@ -202,8 +202,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "rows": {"read": tally.read, "kept": tally.kept, "left_out": {k: n for k, n in tally.left_out.items() if n}},
         "damaged": tally.damaged,
         "start_before_submit": audit.early,
-        "runtimes": {"told": tally.runtimes_told, "not_span": tally.not_span, "zero": audit.zero},
-        "limits": {"told": audit.limits, "over": audit.over},
+        "runtimes": {"logged": tally.runtimes_logged, "not_span": tally.not_span, "zero": audit.zero},
+        "limits": {"given": audit.limits, "over": audit.over},
         "job_names": audit.ids,
         "nodes_held_alone": audit.nodes,
         "names_partly": audit.partly,
@@ -215,7 +215,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
                 "resource": it.resource,
                 "kind": it.kind,
                 "capacity": it.capacity,
-                "asked": it.asked,
+                "requested": it.requested,
                 "ran": usage(it.ran),
                 "unwaited": usage(it.unwaited),
                 "conserved": it.conserved,

@@ -21,15 +21,15 @@ from gridsim.campaign.comparisons import KNOWN, REPLICAS, Agreement, Compared, C
 from gridsim.files import write_atomically, write_text
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
+from gridsim.number_formatting import counted, listed, number, percent, times
 from gridsim.report import change
 from gridsim.report.figures import INK, PALETTE, drawing, short_labels
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
 from gridsim.report.pictures import Drawing, Picture
-from gridsim.report.replicas_text import VERDICTS
-from gridsim.report.sheet import WIDTH, broken
+from gridsim.report.replications_text import VERDICTS
 from gridsim.report.tables import SHOWN, SHOWN_DAGS, shown
-from gridsim.words import counted, listed, number, percent, times
+from gridsim.report.text_table import WIDTH, broken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,19 +11,12 @@ from gridsim.metrics.preemption import LoggedRuns, logged_runs
 from gridsim.model.capacity import GPU, NodeGroup
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import NEVER, seconds
+from gridsim.number_formatting import between, counted, duration, listed, number, percent
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report import (
-    admission,
-    flurries_text,
-    notices,
-    refusals,
-    replicas_text,
-    users,
-)
+from gridsim.report import admission, flurries_text, notices, rejections, replications_text, users
 from gridsim.report.markup import texts
 from gridsim.report.whatif_text import node_text
-from gridsim.words import between, counted, duration, listed, number, percent
 
 _text = texts("caveats")
 
@@ -37,12 +30,12 @@ def caveats(comparison: Evidence) -> list[str]:
         *notices.demands_left_aside(comparison),
         *users.caveats(comparison),
         *flurries_text.caveats(comparison),
-        *replicas_text.caveats(comparison),
+        *replications_text.caveats(comparison),
         *_cuts(comparison),
         *_statuses(comparison),
-        *refusals.caveats(comparison),
-        *refusals.preempted_in_log(_logged_runs(comparison), comparison.metrics),
-        *refusals.preempted(comparison.metrics),
+        *rejections.caveats(comparison),
+        *rejections.preempted_in_log(_logged_runs(comparison), comparison.metrics),
+        *rejections.preempted(comparison.metrics),
         *_predictions(comparison.records, comparison.metrics),
         *_problems(comparison.info.get("workload", {})),
     ]

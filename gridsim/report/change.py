@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gridsim.number_formatting import duration, percent, times
 from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
-from gridsim.words import duration, percent, times
 
 EXTREME = 100.0
 """Ratio above which, or below whose inverse, the end of an interval is given only as a bound."""
@@ -33,17 +33,17 @@ _TIMES = 9.0
 """Increase relative to the base from which on it is given as a multiple of the base."""
 
 
-class Words(NamedTuple):
-    """Words for a mean below its base, above it, and a multiple of it."""
+class Wording(NamedTuple):
+    """Wording for a mean below its base, above it, and a multiple of it."""
 
     less: str
     more: str
     many: str
 
 
-MORE = Words("less", "more", "as much")
-LONGER = Words("shorter", "longer", "as long")
-HIGHER = Words("lower", "higher", "as high")
+MORE = Wording("less", "more", "as much")
+LONGER = Wording("shorter", "longer", "as long")
+HIGHER = Wording("lower", "higher", "as high")
 
 
 def is_undetermined(low: float, high: float) -> bool:
@@ -63,7 +63,7 @@ def threshold(*, timed: bool = True) -> str:
 
 
 def text(
-    part: float, words: Words = MORE, shown: Callable[[float], str] = percent, *, many_from: float = 1 + _TIMES
+    part: float, words: Wording = MORE, shown: Callable[[float], str] = percent, *, many_from: float = 1 + _TIMES
 ) -> str:
     """Return the text of a change: *part* of the base, or an amount formatted by *shown*.
 
@@ -81,7 +81,7 @@ def text(
     return f"{shown(abs(part))} {words.less if math.copysign(1, part) < 0 else words.more}"
 
 
-def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
+def span(low: float, high: float, words: Wording = MORE, shown: Callable[[float], str] = percent) -> str:
     """Return the text of an interval of a change, the end nearer to zero first.
 
     Examples
@@ -108,7 +108,7 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     return f"{' '.join(first[: len(first) - most])} to {' '.join(second)}"
 
 
-def _end(part: float, words: Words, shown: Callable[[float], str]) -> str:
+def _end(part: float, words: Wording, shown: Callable[[float], str]) -> str:
     if shown is percent and 1 + part > EXTREME:
         return f"{ABOVE} {words.many}"
     if shown is percent and 1 + part < 1 / EXTREME:

@@ -15,10 +15,10 @@ from gridsim.errors import UnknownNameError
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import described
-from gridsim.model.frames import card, frame
+from gridsim.model.dataframes import frame, html_repr
 from gridsim.questions.evidence import Evidence, GroupRow
-from gridsim.report import caveats, curves, flurries_text, replicas_text, robustness, sentences, tables, whatif_text
-from gridsim.report.trust import trust, trust_in
+from gridsim.report import caveats, curves, flurries_text, replications_text, robustness, sentences, tables, whatif_text
+from gridsim.report.validation import trust, trust_in
 
 if TYPE_CHECKING:
     from gridsim.report.gallery import Gallery
@@ -29,7 +29,7 @@ PAGE = "report.html"
 """Name of the page."""
 
 _ALWAYS = ("metrics.json", "metrics.csv", "differences.csv", "groups.csv")
-FILES = frozenset((PAGE, whatif_text.FILE, *_ALWAYS, *curves.FILES, *replicas_text.FILES))
+FILES = frozenset((PAGE, whatif_text.FILE, *_ALWAYS, *curves.FILES, *replications_text.FILES))
 """Names of all files that may be written next to the folders of policies."""
 
 _FRAMES = ("metrics", "differences", "groups")
@@ -85,7 +85,7 @@ class Comparison(Evidence):
         list of str
             Sentences, the most important first.
         """
-        answer = [*sentences.answer(self), *replicas_text.answer(self), *flurries_text.answer(self)]
+        answer = [*sentences.answer(self), *replications_text.answer(self), *flurries_text.answer(self)]
         return [*self.warnings(), *answer, *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
@@ -113,7 +113,7 @@ class Comparison(Evidence):
             for row in self.table()
         ]
         lines = sentences.answer(self)
-        return card(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=lines, marked="*")
+        return html_repr(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=lines, marked="*")
 
     def to_pandas(self, what: str = "metrics") -> Any:
         """Return the numbers of the comparison as a tidy pandas data frame, one value per row.
@@ -199,7 +199,7 @@ class Comparison(Evidence):
         """Write ``metrics.json`` and the numbers as tidy CSV files, one value per cell; return their names.
 
         The files are ``metrics.csv``, ``differences.csv``, ``groups.csv``, those of `gridsim.report.curves.FILES` with
-        data, ``whatif.csv`` if there are changes, and those of `gridsim.report.replicas_text.files` if there are
+        data, ``whatif.csv`` if there are changes, and those of `gridsim.report.replications_text.files` if there are
         replicas.
 
         Parameters
@@ -223,7 +223,7 @@ class Comparison(Evidence):
         for file, columns, numbers in curves.tables(self):
             write_text(folder / file, tables.csv_text(columns, numbers))
             written.add(file)
-        for file, names, cells in replicas_text.files(self):
+        for file, names, cells in replications_text.files(self):
             write_text(folder / file, tables.csv_text(names, cells))
             written.add(file)
         if self.whatifs:
@@ -247,9 +247,9 @@ class Comparison(Evidence):
                 "metrics": self.metrics,
                 "differences": [asdict(row) for row in self.differences],
                 "groups": [asdict(row) for row in self.groups],
-                "trust": None if (known := trust(self)) is None else asdict(known),
+                "validation": None if (known := trust(self)) is None else asdict(known),
                 "what_if": [whatif_text.as_dict(found) for found in self.whatifs],
-                "replicas": [replicas_text.as_dict(self, found) for found in self.replicated],
+                "replicas": [replications_text.as_dict(self, found) for found in self.replicated],
                 "without_flurries": None if self.cleaned is None else self.cleaned.metrics,
                 "bound": self.bound,
                 "warmup": self.warmup,

@@ -11,12 +11,12 @@ from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.utilisation import arrival_window, keeps_up, queue_length
 from gridsim.model.time import seconds
 from gridsim.model.workload import UNKNOWN
+from gridsim.number_formatting import counted, duration, listed, number, percent, times
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import Replicated, mean_of
+from gridsim.questions.replications import Replicated, mean_of
 from gridsim.record import Record
 from gridsim.report import change
 from gridsim.report.markup import texts
-from gridsim.words import counted, duration, listed, number, percent, times
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 _text = texts("comparison")
@@ -40,7 +40,7 @@ class Terms(NamedTuple):
     plain: str
     longer: str
     equal: str
-    words: change.Words = change.MORE
+    words: change.Wording = change.MORE
 
 
 class Findings(NamedTuple):
@@ -180,21 +180,21 @@ def _factor(ratio: float) -> str:
     return percent(ratio) if ratio < 1 else times(ratio)
 
 
-def changed(it: Difference, words: change.Words = change.MORE) -> str:
+def changed(it: Difference, words: change.Wording = change.MORE) -> str:
     """Return the change of the mean relative to the baseline; an amount if the ratio is undefined."""
     if math.isnan(it.ratio):
         return change.text(it.mean, words, amount_of(it))
     return change.text(it.ratio - 1, words)
 
 
-def sure(it: Difference, words: change.Words = change.MORE) -> str:
+def sure(it: Difference, words: change.Wording = change.MORE) -> str:
     """Return interval and p value for `changed`, or for `_higher` if *words* are those of it."""
     many = words is change.HIGHER and it.ratio >= _MANY
     interval = change.times_span(it.ratio_low, it.ratio_high) if many else _interval(it, words)
     return f"95 % interval {interval}; {_p(it.p_holm)}"
 
 
-def _interval(it: Difference, words: change.Words) -> str:
+def _interval(it: Difference, words: change.Wording) -> str:
     if math.isnan(it.ratio):
         return change.span(it.low, it.high, words, amount_of(it))
     return change.span(it.ratio_low - 1, it.ratio_high - 1, words)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gridsim.number_formatting import counted, duration, listed, number, percent
 from gridsim.questions.explain import SHOWN, Explanation, Other
 from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
 from gridsim.report.markup import text_table, texts
-from gridsim.words import counted, duration, listed, number, percent
 
 _text = texts("explain")
 
@@ -58,17 +58,17 @@ def sentences(found: Explanation, label: str) -> list[str]:
     if found.wait <= 0 and runs == 1:
         return [f"{asked}, and started at once under {label}: {_free(found)}.", *_dates(found)]
     lines = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
-    lines += _said(found) if found.room == "nodes" else _room(found)
+    lines += _scheduler_reasons(found) if found.scope == "nodes" else _free_cores(found)
     if runs > 1:
         lines.append(_text("last_run", run=_run(found), start=found.start - found.submit))
     lines.append(_queue(found))
     if found.holders:
-        all_of_it = found.room in WHOLE or found.reach >= found.machine
+        all_of_it = found.scope in WHOLE or found.eligible >= found.machine
         there = "" if all_of_it else " there"
         jobs, were = ("job", "was") if len(found.holders) == 1 else ("jobs", "were")
         lines.append(f"While it waited, the {jobs} with the most core-hours{there} {were} {_listed(found.holders)}.")
-    if found.outlived:
-        late = [f"{_short(one)} ({duration(beyond)})" for one, beyond in found.outlived]
+    if found.exceeded:
+        late = [f"{_short(one)} ({duration(beyond)})" for one, beyond in found.exceeded]
         lines.append(f"While it waited, these jobs exceeded their predicted run times: {listed(late)}.")
     if found.freeing:
         lines.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
@@ -113,17 +113,17 @@ MEANING = text_table("explain", "reasons")
 
 def _of(found: Explanation) -> str:
     """Return the number of eligible cores."""
-    place = found.room
-    if place == "nodes" and 0 <= found.reach < found.machine:
-        return f" of {number(found.reach)} eligible (the machine has {number(found.machine)})"
+    place = found.scope
+    if place == "nodes" and 0 <= found.eligible < found.machine:
+        return f" of {number(found.eligible)} eligible (the machine has {number(found.machine)})"
     if place in (*WHOLE, "nodes"):
         return f" of {number(found.machine)}"
-    return f" of {number(found.reach)} in {place} (the machine has {number(found.machine)})"
+    return f" of {number(found.eligible)} in {place} (the machine has {number(found.machine)})"
 
 
 def _free(found: Explanation) -> str:
     """Return the number and scope of cores that were free at submission."""
-    place = found.room
+    place = found.scope
     if place == "nodes":
         return f"{_are(found.free)} free on eligible nodes"
     if place == "pooled":
@@ -131,7 +131,7 @@ def _free(found: Explanation) -> str:
     return f"{_are(found.free)} free" + ("" if place == "machine" else f" in {place}")
 
 
-def _said(found: Explanation) -> list[str]:
+def _scheduler_reasons(found: Explanation) -> list[str]:
     """Return the reasons of the scheduler for the wait."""
     lines = [f"At its submission, {_free(found)}."]
     if not found.reasons:
@@ -167,9 +167,9 @@ def refusal(why: Refusal) -> str:
     """
     if why.most is None:
         if why.rule.startswith("nodes of "):
-            return f"no {why.rule} can hold {why.asked}"
-        return f"{why.asked} is not allowed by {why.rule}"
-    asked, most = (_amount(float(value), why.unit) for value in (why.asked, why.most))
+            return f"no {why.rule} can hold {why.requested}"
+        return f"{why.requested} is not allowed by {why.rule}"
+    asked, most = (_amount(float(value), why.unit) for value in (why.requested, why.most))
     name, of, whose = why.rule.partition(" of ")
     if name == "nodes":
         return f"{asked} are more than the {most} of the {why.rule}"
@@ -193,7 +193,7 @@ def _lacked(word: str) -> str:
     return _LACKED.get(word, f"it lacked only {word}")
 
 
-def _room(found: Explanation) -> list[str]:
+def _free_cores(found: Explanation) -> list[str]:
     when = f"At its submission, {_free(found)}"
     if found.short_of:
         return [f"{when}; {_lacked(found.short_of)}."]

@@ -24,10 +24,10 @@ from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps
 from gridsim.model.dates import Calendar, calendar_of
 from gridsim.model.time import FloatArray
+from gridsim.number_formatting import duration, percent
 from gridsim.record import Record
 from gridsim.report.calendar import ticks
 from gridsim.report.curves import busy_share, distribution, waiting
-from gridsim.words import duration, percent
 
 if TYPE_CHECKING:  # matplotlib takes 0.5 s to import; only a page needs it
     from matplotlib.axes import Axes

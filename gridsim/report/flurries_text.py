@@ -8,12 +8,12 @@ from typing import Any
 
 from gridsim.model.dates import calendar_of
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import between, counted, listed, number, percent, times
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import mean_of
+from gridsim.questions.replications import mean_of
 from gridsim.report import sentences
 from gridsim.report.markup import texts
 from gridsim.report.tables import shown
-from gridsim.words import between, counted, listed, number, percent, times
 from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
 
 _text = texts("caveats")
@@ -95,14 +95,14 @@ def without(workload: Workload, fewer: int, means: str, before: Sequence[str], a
         return
     left = number(len(workload) - fewer)
     yield f"Without the flurry of {_described(workload, found)}, {left} jobs fewer, {means}."
-    known = {_words(sentence) for sentence in before}
-    changed = [sentence for sentence in after if _words(sentence) not in known]
+    known = {_without_numbers(sentence) for sentence in before}
+    changed = [sentence for sentence in after if _without_numbers(sentence) not in known]
     if changed:
         yield f"The conclusions change without it: {' '.join(changed)}"
     else:
         yield "The conclusions are the same without it; only the numbers differ."
 
 
-def _words(sentence: str) -> str:
+def _without_numbers(sentence: str) -> str:
     """Return a sentence without its numbers."""
     return _NUMBERS.sub("", sentence)

@@ -29,10 +29,11 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import between, duration
 from gridsim.policy.ranks import unavoidable_delays
-from gridsim.questions.parts import parts_of
+from gridsim.questions.partition_view import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.calendar import embedded
@@ -40,7 +41,6 @@ from gridsim.report.core_assignment import CoreAssignment, assign_cores
 from gridsim.report.curves import busy_share_by
 from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
 from gridsim.report.markup import texts
-from gridsim.words import between, duration
 
 _text = texts("gantt")
 
@@ -213,7 +213,7 @@ def _opening(record: Record, clock: _Clock, workload: Workload) -> dict[str, lis
     days = busy_share_by("day", {"": record})
     if not days or not len(workload):
         return {}
-    edges = whole(days[""].times_s)
+    edges = to_us(days[""].times_s)
     first, last = int(workload.submit.min()), int(workload.submit.max())
     shown = (edges[1:] > first) & (edges[:-1] <= last)
     used = days[""].values[:-1] * np.diff(edges)  # the first and the last day may be short
@@ -316,10 +316,10 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
     if parts is None:
         return packed | {"pooled": JobSchedule.of(part).pooled}
     packed |= {"pool": narrowed(parts.pool), "parts": [list(each) for each in parts.clusters]}
-    if parts.reach is not None and parts.free is not None:
+    if parts.eligible is not None and parts.free is not None:
         words, word = np.unique(parts.word, return_inverse=True)
-        packed |= {"reach": narrowed(parts.reach), "free": narrowed(parts.free), "words": words.tolist()}
-        packed |= {"told": narrowed(np.diff(parts.job, prepend=0)), "word": narrowed(word.astype(np.int64))}
+        packed |= {"eligible": narrowed(parts.eligible), "free": narrowed(parts.free), "words": words.tolist()}
+        packed |= {"reported": narrowed(np.diff(parts.job, prepend=0)), "word": narrowed(word.astype(np.int64))}
         packed |= {"spans": narrowed(parts.held)}
         packed["refused"] = [[row, why._asdict()] for row, why in sorted(parts.refused.items())]
     return packed

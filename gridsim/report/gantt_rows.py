@@ -13,8 +13,8 @@ import numpy as np
 
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
+from gridsim.model.partitions import PARTITION
 from gridsim.model.platform import Platform
-from gridsim.model.pools import PARTITION
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record

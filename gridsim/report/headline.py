@@ -11,7 +11,7 @@ from gridsim.questions.evidence import Evidence
 from gridsim.report import change, sentences
 from gridsim.report.differences import amount_of, changed, no_common_job, shortage, sure
 from gridsim.report.markup import text_table, texts
-from gridsim.report.trust import trust
+from gridsim.report.validation import trust
 
 _text = texts("page")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from gridsim import words
+from gridsim import number_formatting
 from gridsim.machine.njit import FOLDER
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 class _Formatter(string.Formatter):
-    """Format specifications are those of Python, and functions of `gridsim.words` with a last argument."""
+    """Format specifications are those of Python, and functions of `gridsim.number_formatting` with a last argument."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         name, _, argument = format_spec.partition(" ")
-        if name in words.__all__:
-            return str(getattr(words, name)(value, *([argument] if argument else [])))
+        if name in number_formatting.__all__:
+            return str(getattr(number_formatting, name)(value, *([argument] if argument else [])))
         return format(value, format_spec)
 
 
@@ -94,7 +94,9 @@ def style(*names: str | Path) -> Markup:
 
 def prose(text: str) -> Markup:
     """Return a sentence as HTML, with numbers kept together with units and text in brackets less prominent."""
-    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(words.together(text)))))
+    return Markup(
+        re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(number_formatting.together(text))))
+    )
 
 
 LARGE_RATIO = 1e6

@@ -9,7 +9,7 @@ from gridsim.model.applicable_demands import LEFT_ASIDE
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice
 from gridsim.model.workload import Workload
-from gridsim.words import counted, listed, number
+from gridsim.number_formatting import counted, listed, number
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence

@@ -15,8 +15,9 @@ import numpy as np
 from markupsafe import Markup
 
 from gridsim.model.dates import calendar_of
-from gridsim.model.pools import PARTITION
+from gridsim.model.partitions import PARTITION
 from gridsim.model.time import MICROSECOND, IntArray
+from gridsim.number_formatting import between, counted, duration, listed, number, percent, together
 from gridsim.questions.explain import explain, waits
 from gridsim.questions.replay import LOG
 from gridsim.questions.schedules import JobSchedule
@@ -32,7 +33,7 @@ from gridsim.report import (
     gantt,
     notices,
     pictures,
-    replicas_text,
+    replications_text,
     robustness,
     sentences,
     tables,
@@ -51,8 +52,7 @@ from gridsim.report.markup import (
     texts,
 )
 from gridsim.report.policy_descriptions import base_names, descriptions
-from gridsim.report.trust import trust
-from gridsim.words import between, counted, duration, listed, number, percent, together
+from gridsim.report.validation import trust
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
@@ -165,15 +165,15 @@ def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, dr
         warnings=() if known is None else known.warnings,
         answer=[
             *sentences.answer(comparison, but=None if main is None else main.other),
-            *replicas_text.answer(comparison),
+            *replications_text.answer(comparison),
             *flurries_text.answer(comparison),
         ],
         replicated=[
-            (replicas_text.caption(it), replicas_text.lines(comparison, it), f"{it.role}.csv")
+            (replications_text.caption(it), replications_text.lines(comparison, it), f"{it.role}.csv")
             for it in comparison.replicated
             if not it.default
         ],
-        replicas_head=replicas_text.HEAD,
+        replicas_head=replications_text.HEAD,
         caveats=caveats.caveats(comparison),
         table=tables.page_rows(comparison),
         columns=tables.columns(comparison),

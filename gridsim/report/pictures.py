@@ -13,11 +13,11 @@ from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
+from gridsim.number_formatting import counted, listed, number, percent
 from gridsim.report import admission, curves, figures
 from gridsim.report.differences import group_name
 from gridsim.report.markup import text_table, texts
 from gridsim.report.users import inequality, large_users_held
-from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,10 +10,10 @@ import numpy as np
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import FloatArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import between, counted, duration, number, percent
 from gridsim.report import audit_text
 from gridsim.report.figures import INK, PALETTE, drawing, legend
 from gridsim.report.markup import text_table, texts
-from gridsim.words import between, counted, duration, number, percent
 from gridsim.workload.audit import Audit
 from gridsim.workload.formats.table.writer import TableColumn
 from gridsim.workload.problems import Problem

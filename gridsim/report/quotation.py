@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import Demand
+from gridsim.number_formatting import clock, counted, duration, listed, number, percent, when
 from gridsim.questions.quotation import Forecast, Price, Quoted, State
 from gridsim.report import change
 from gridsim.report.explain_text import refusal
 from gridsim.report.markup import texts
-from gridsim.report.sheet import WIDTH, either, sheet
-from gridsim.words import clock, counted, duration, listed, number, percent, when
+from gridsim.report.text_table import WIDTH, either, sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -123,8 +123,8 @@ def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
         none = it.promise == "none"
         cells = {
             "guaranteed by": "no guarantee" if none else _at(quotation, it.guaranteed),
-            "completed in": _ahead(it.guaranteed - quotation.at),
-            "starts in": f"{_ahead(it.start - quotation.at)}{' ?' if none else ''}",
+            "completed in": _from_now(it.guaranteed - quotation.at),
+            "starts in": f"{_from_now(it.start - quotation.at)}{' ?' if none else ''}",
             "jobs moved": "-" if none else number(it.moved),
             "longest delay": "-" if none or not it.delay else duration(it.delay),
             "deadline kept": "yes" if it.keeps else "no",
@@ -157,7 +157,7 @@ def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
     for it in quotation.forecasts:
         early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
         cells = {
-            "expected start in": _ahead(it.start - quotation.at),
+            "expected start in": _from_now(it.start - quotation.at),
             "half start in": "-" if math.isnan(late) else f"{duration(early)} to {duration(late)}",
             "9 of 10 within": "-" if math.isnan(latest) else duration(latest),
         }
@@ -176,11 +176,11 @@ def alternatives_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableTy
     for cores, walltime, starts in rows:
         labels.append(f"{counted(cores, 'core')} for {duration(walltime)}")
         for policy in asked:
-            columns.setdefault(f"under {policy}", []).append(_ahead(starts[policy] - quotation.at))
+            columns.setdefault(f"under {policy}", []).append(_from_now(starts[policy] - quotation.at))
     return sheet(labels, columns, first="job", width=width)
 
 
-def _ahead(seconds: float) -> str:
+def _from_now(seconds: float) -> str:
     return "-" if math.isnan(seconds) else "now" if seconds < 1 else duration(seconds)
 
 
@@ -198,7 +198,7 @@ def sentences(quotation: Quoted) -> list[str]:
     """Return sentences on the tables, affected jobs, and the assumptions of guarantees."""
     return [
         *_best(quotation),
-        *_asked(quotation),
+        *_requested_deadline(quotation),
         *_delays(quotation),
         *_kills(quotation),
         *_price(quotation),
@@ -221,7 +221,7 @@ def _best(quotation: Quoted) -> list[str]:
     return [f"The earliest completion that could be guaranteed is in {ahead}, under {listed(names)}.", *none]
 
 
-def _asked(quotation: Quoted) -> Iterator[str]:
+def _requested_deadline(quotation: Quoted) -> Iterator[str]:
     """Return the policies that cannot guarantee the requested deadline."""
     if quotation.deadline is None:
         return
@@ -304,7 +304,7 @@ def _expected(quotation: Quoted, it: Forecast) -> str:
     ahead = f"in {duration(it.start - quotation.at)} if all jobs ran as long as estimated and no other job arrived"
     if math.isnan(it.late):
         return _text("too_few_observations", it=it, ahead=ahead)
-    similar = "of similar cores and run time" if it.alike else "of any size"
+    similar = "of similar cores and run time" if it.similar else "of any size"
     jobs = f"{number(it.jobs)} jobs {similar}"
     early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
     if math.isnan(late):
@@ -330,7 +330,7 @@ def _by_seconds(it: Forecast, nine: bool) -> str:
     return text + (f", 9 of 10 at most {change.text(it.latest, _SOONER, duration)}" if nine else "")
 
 
-_SOONER = change.Words("sooner", "later", "as late")
+_SOONER = change.Wording("sooner", "later", "as late")
 
 
 def _rest(quotation: Quoted) -> Iterator[str]:

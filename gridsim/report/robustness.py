@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from gridsim.number_formatting import listed, percent
 from gridsim.report import change
 from gridsim.report.markup import texts
-from gridsim.words import listed, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence, GroupRow

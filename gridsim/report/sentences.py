@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.responsiveness import measure, summarise
+from gridsim.number_formatting import counted, duration, listed, number
 from gridsim.questions.evidence import Evidence, GroupRow, best
-from gridsim.report import admission, change, pools, refusals, robustness
+from gridsim.report import admission, change, pooling, rejections, robustness
 from gridsim.report.differences import (
     MOST,
     Terms,
@@ -22,7 +23,6 @@ from gridsim.report.differences import (
     sure,
 )
 from gridsim.report.markup import text_table, texts
-from gridsim.words import counted, duration, listed, number
 
 _text = texts("comparison")
 
@@ -48,7 +48,7 @@ class GroupTerms(NamedTuple):
 
     present: str
     past: str
-    words: change.Words
+    words: change.Wording
 
 
 class _Losses(NamedTuple):
@@ -331,11 +331,11 @@ def answer(comparison: Evidence, *, but: str | None = None) -> list[str]:
     categories of moldable jobs that lose, and on clusters without jobs.
     """
     return [
-        *refusals.answer(comparison),
+        *rejections.answer(comparison),
         *admission.answer(comparison),
         *(answer_of_dags if comparison.of_dags else _of_times)(comparison, but),
         *robustness.answer(comparison),
-        *pools.answer(comparison),
+        *pooling.answer(comparison),
     ]
 
 

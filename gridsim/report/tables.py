@@ -13,10 +13,10 @@ import numpy as np
 
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described, metrics
+from gridsim.number_formatting import duration, number, percent
 from gridsim.questions.replay import LOG, recorded_schedule
 from gridsim.report.markup import text_table
-from gridsim.report.sheet import WIDTH, fits, sheet
-from gridsim.words import duration, number, percent
+from gridsim.report.text_table import WIDTH, fits, sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

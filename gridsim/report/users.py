@@ -9,8 +9,8 @@ import numpy as np
 
 from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.time import seconds
+from gridsim.number_formatting import duration, listed, number, percent
 from gridsim.report.markup import texts
-from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.metrics.fairness import FairnessOverTime

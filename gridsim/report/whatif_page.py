@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridsim.model.capacity import NodeGroup
+from gridsim.number_formatting import duration, listed, number
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import replicas_text, whatif_text
+from gridsim.report import replications_text, whatif_text
 from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style, texts
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, node_text, sentences
-from gridsim.words import duration, listed, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +51,9 @@ def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = 
         parts_file=whatif_text.PARTS_FILE,
         pictures=[one.shown() for one in pictures(found)],
         replicated=[
-            (replicas_text.caption(it), whatif_text.replica_lines(it), f"{it.role}.csv") for it in found.replicated
+            (replications_text.caption(it), whatif_text.replica_lines(it), f"{it.role}.csv") for it in found.replicated
         ],
-        replicas_head=replicas_text.HEAD,
+        replicas_head=replications_text.HEAD,
         style=style("page.css"),
     )
 

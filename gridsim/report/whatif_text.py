@@ -15,17 +15,17 @@ import numpy.typing as npt
 from gridsim.metrics.compare import Difference
 from gridsim.model.capacity import GPU, NodeChange, NodeGroup
 from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE, gpu_type
+from gridsim.number_formatting import counted, duration, listed, number
 from gridsim.questions.changes import NOW, Effect, LimitEffect, PartEffect, WhatIf
-from gridsim.questions.replicas import Replicated
-from gridsim.report import change, flurries_text, refusals, replicas_text, users
+from gridsim.questions.replications import Replicated
+from gridsim.report import change, flurries_text, rejections, replications_text, users
 from gridsim.report.admission import job_counts
 from gridsim.report.differences import intervals_are_of, shortage
 from gridsim.report.markup import text_table, texts
-from gridsim.report.replicas_text import AGAIN, HEAD, TITLES, VERDICTS
-from gridsim.report.sheet import WIDTH, broken, either, sheet
+from gridsim.report.replications_text import AGAIN, HEAD, TITLES, VERDICTS
 from gridsim.report.tables import shown
-from gridsim.report.trust import trust_in
-from gridsim.words import counted, duration, listed, number
+from gridsim.report.text_table import WIDTH, broken, either, sheet
+from gridsim.report.validation import trust_in
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -212,23 +212,23 @@ def _replica_answers(found: WhatIf) -> Iterator[str]:
                 if (those := [it for it in pairs if it.replicas and it.verdict == verdict and it.sd])
             ]
             if parts:
-                begin = f"{replicas_text.lead(replicas)}, the" if not place else f"{AGAIN[replicas.role]}the"
+                begin = f"{replications_text.lead(replicas)}, the" if not place else f"{AGAIN[replicas.role]}the"
                 yield f"{begin} mean {TITLES[metric]} is lower than now {listed(parts)}."
 
 
 def _replica_caveats(found: WhatIf) -> Iterator[str]:
     """Return notes on few resampled users, and on bursts of jobs or their effect."""
     for replicas in found.replicated:
-        yield from replicas_text.few(replicas.info)
+        yield from replications_text.few(replicas.info)
     if found.now is not None:
         yield from flurries_text.in_log(found.now.workload_given, asked=found.cleaned is not None)
 
 
-def replica_lines(found: Replicated) -> list[replicas_text.Line]:
+def replica_lines(found: Replicated) -> list[replications_text.Line]:
     """Return the rows of the table: each compared mean, in the unchanged case and under each change."""
     return [
-        replicas_text.Line(
-            f"{TITLES[metric].removeprefix('bounded ')}, {label}", replicas_text.cells(found.spread(metric, label))
+        replications_text.Line(
+            f"{TITLES[metric].removeprefix('bounded ')}, {label}", replications_text.cells(found.spread(metric, label))
         )
         for metric in _COMPARED
         for label in found.numbers
@@ -239,13 +239,13 @@ def replica_table(found: Replicated, *, width: int = WIDTH) -> RenderableType:
     """Return the table of replicas for a terminal."""
     rows = replica_lines(found)
     columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
-    return sheet([row.title for row in rows], columns, width=width, caption=replicas_text.caption(found))
+    return sheet([row.title for row in rows], columns, width=width, caption=replications_text.caption(found))
 
 
 def replica_files(found: WhatIf) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
-    """Return name, columns and rows of each file, as `replicas_text.files`, by change instead of policy."""
+    """Return name, columns and rows of each file, as `replications_text.files`, by change instead of policy."""
     for replicas in found.replicated:
-        for name, columns, rows in replicas_text.tables(replicas, _COMPARED):
+        for name, columns, rows in replications_text.tables(replicas, _COMPARED):
             yield name, [{"policy": "change", "other": "against"}.get(it, it) for it in columns], rows
 
 
@@ -268,7 +268,7 @@ def _renamed(row: dict[str, Any]) -> dict[str, Any]:
 FILE = "whatif.csv"
 """Name of the data file."""
 
-FILES = frozenset((FILE, PARTS_FILE, "whatif.json", "whatif.html", *replicas_text.FILES))
+FILES = frozenset((FILE, PARTS_FILE, "whatif.json", "whatif.html", *replications_text.FILES))
 """Names of all files that `gridsim whatif` may write."""
 
 SHOWN = text_table("whatif", "shown")
@@ -280,7 +280,7 @@ NOTE = _text("note")
 _REAL = text_table("whatif", "significance")
 
 
-_WAITS = change.Words("less", "longer", "as long")
+_WAITS = change.Wording("less", "longer", "as long")
 
 
 class Line(NamedTuple):
@@ -512,7 +512,7 @@ def _jobs(found: WhatIf) -> Iterator[str]:
     if found.now is not None and found.kept is not None:
         ran = {label if label == NOW else f"with {label}": mask for label, mask in found.ran.items()}
         yield from job_counts(ran, found.kept, found.now.workload_given.provenance)
-    yield from refusals.failures(found.failures)
+    yield from rejections.failures(found.failures)
 
 
 def _saturated(found: WhatIf) -> Iterator[str]:
@@ -545,7 +545,7 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
         ],
         "refused": [{"change": label, "why": why} for label, why in found.refused],
         "rounded": list(found.rounded),
-        "trust": None if found.replay is None else asdict(trust_in(found.replay)),
+        "validation": None if found.replay is None else asdict(trust_in(found.replay)),
         "replicas": _replicas_as_dict(found),
         "without_flurries": None if found.cleaned is None else as_dict(found.cleaned)["changes"],
     }

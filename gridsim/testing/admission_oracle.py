@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record
 from gridsim.testing.oracle import Interval, Job, Machine, Watcher, decimal, earliest, jobs_of, play, record_of
@@ -351,7 +351,7 @@ class Guarantor(Machine):
         """Give a job without a deadline an artificial one, which is doubled instead of refused (section 6.4, D22)."""
         terms, view = self.terms, self.view(now)
         relaxed = math.floor(decimal(terms.relaxation) * job.estimate)
-        response = max(whole(terms.artificial_floor), relaxed, 1)
+        response = max(to_us(terms.artificial_floor), relaxed, 1)
         if self.admit(job, job.submit + response, view) or terms.artificial_fallback == "reject":
             return
         start = view.earliest(job, view.plan)
@@ -544,7 +544,7 @@ def admitted(
     """
     jobs = jobs_of(workload)
     machine = Guarantor(
-        list(jobs), cores, *terms_of(algorithm, parameters), compress=compress, overrun=overrun, tick=whole(tick)
+        list(jobs), cores, *terms_of(algorithm, parameters), compress=compress, overrun=overrun, tick=to_us(tick)
     )
     play(machine, instant, watch)
     return record_of(workload, jobs, machine, machine.promises(jobs))

@@ -40,7 +40,7 @@ def _held(record: Record, now: int) -> list[tuple[int, int]]:
     return [(int(expected[row]), int(workload.cores[row])) for row in np.flatnonzero(running)]
 
 
-def _head(record: Record, now: int) -> int | None:
+def _first_waiting(record: Record, now: int) -> int | None:
     """Return the row of the first job that still waits after the decisions of *now*."""
     waiting = record.ran & (record.workload.submit <= now) & (record.start_us > now)
     return int(np.argmax(waiting)) if waiting.any() else None
@@ -53,7 +53,7 @@ def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
     """
     found = []
     for now in _instants(record):
-        head = _head(record, now)
+        head = _first_waiting(record, now)
         if head is not None:
             free = record.cores - sum(cores for _, cores in _held(record, now))
             if record.workload.cores[head] <= free:
@@ -64,7 +64,7 @@ def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
 def shadow_times(record: Record) -> Iterator[tuple[int, int, int]]:
     """Return instant, row of the first job in the queue, and its shadow time by estimates."""
     for now in _instants(record):
-        head = _head(record, now)
+        head = _first_waiting(record, now)
         if head is None:
             continue
         held = sorted(_held(record, now))

@@ -17,11 +17,11 @@ from gridsim.errors import CheckFailed, InputError
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.demands import misplaced_tasks, of_sizes, over_pools, reasons
-from gridsim.testing.pieces import Runs, misplaced
+from gridsim.testing.allocation_checks import Runs, misplaced
+from gridsim.testing.demand_checks import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
 
 __all__ = ["Schedule", "Violation", "assert_valid", "violations", "violations_of"]
@@ -163,18 +163,18 @@ def violations(
     """
     capacity = only_capacity(platform) if capacity is None else capacity
     if record.tasks is not None:
-        found = [*_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick), capacity)]
+        found = [*_of_tasks(record, platform, overrun, to_us(tolerance), limit, to_us(tick), capacity)]
         if record.allocations is not None and record.workload.tasks is not None:
             held = _numbered(record.allocations, record.workload.job[record.workload.tasks.job_rows()])
-            found += misplaced(held, None, capacity, whole(tolerance), limit)
+            found += misplaced(held, None, capacity, to_us(tolerance), limit)
         return found
     schedule = Schedule.of(record)
     if granted is not None:
-        schedule = replace(schedule, granted=whole(np.asarray(granted, dtype=float)))
+        schedule = replace(schedule, granted=to_us(np.asarray(granted, dtype=float)))
     capacities = [record.cores] if platform is None else [cluster.cores for cluster in platform.clusters()]
     rows = np.arange(len(record), dtype=np.int64)
-    found = _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit, capacity)
-    return [*found, *_reactions(record, whole(tolerance), limit)]
+    found = _check(schedule, record.workload, rows, capacities, overrun, to_us(tolerance), limit, capacity)
+    return [*found, *_reactions(record, to_us(tolerance), limit)]
 
 
 def violations_of(
@@ -196,7 +196,7 @@ def violations_of(
     """
     capacities = [cores] if isinstance(cores, int) else list(cores)
     rows = _rows(schedule.job, workload)
-    return _check(schedule, workload, rows, capacities, overrun, whole(tolerance), limit, capacity)
+    return _check(schedule, workload, rows, capacities, overrun, to_us(tolerance), limit, capacity)
 
 
 def assert_valid(record: Record, **options: Any) -> None:
@@ -519,8 +519,8 @@ class _Checks:
         demands = self.workload.demands
         if demands is None:
             return
-        molded = self.workload.moldable is not None
-        if molded:
+        moldable_schedule = self.workload.moldable is not None
+        if moldable_schedule:
             given = demands.cores.copy()
             given[self.rows[self.known]] = self.cores[self.known]
             demands = of_sizes(demands, given)
@@ -540,7 +540,7 @@ class _Checks:
         # A DAG job is rejected because of a single task.
         never = np.isin(self.schedule.job, self.schedule.job[impossible])
         fits = self.known & (self.status == Status.rejected) & ~never & (demands.plain[self.rows] == 0)
-        fits &= not molded  # jobs rejected at their requested size may fit at other sizes
+        fits &= not moldable_schedule  # jobs rejected at their requested size may fit at other sizes
         yield from self.found("rejected-fits", fits, self.submit)
         yield from self.found("cannot-be-held", self.started & impossible, self.schedule.start, lambda row: why[row])
 

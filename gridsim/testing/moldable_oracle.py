@@ -428,7 +428,7 @@ def machine_of(
     return jobs, AtSubmit(jobs, shapes, cores, rules, algorithm)
 
 
-def molded(
+def moldable_schedule(
     workload: Workload, cores: int, algorithm: Algorithm, *, watch: Watcher | None = None, **parameters: Any
 ) -> Record:
     """Return the schedule of a small workload of moldable jobs, by the reference implementation.
@@ -447,7 +447,7 @@ def molded(
     Examples
     --------
     >>> jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[3, 3, 1])
-    >>> molded(jobs, 4, "conservative").start.tolist()
+    >>> moldable_schedule(jobs, 4, "conservative").start.tolist()
     [0.0, 10.0, 2.0]
     """
     if algorithm not in ALGORITHMS:

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 
@@ -370,7 +370,7 @@ def schedule(
         compress=compress,
         compress_at=compress_at,
         overrun=overrun,
-        tick=whole(tick),
+        tick=to_us(tick),
         order=ORDERS[order],
         compress_by=None if order == "fifo" else ORDERS[order],
     )

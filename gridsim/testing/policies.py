@@ -18,11 +18,11 @@ from gridsim.errors import CheckFailed, GridsimError, PolicyError
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.copies import own
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.protocols import lanes_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
@@ -114,13 +114,13 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
         except PolicyError as error:
             raise CheckFailed(f"{type(rule).__name__}: {error}") from error
     from gridsim.policy.ordering import Fifo, ShortestEstimate
-    from gridsim.policy.partition import Asked
+    from gridsim.policy.partition import Rigid
     from gridsim.policy.scheduler.backfilling import Backfilling
-    from gridsim.policy.scheduler.moldable_scheduler import Molding
+    from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
 
     keeps = getattr(rule, "holders", "fresh") == "acquired"
     for ordering in (Fifo(), ShortestEstimate()):
-        scheduler = Molding(ordering, rule, Asked()) if keeps else Backfilling(ordering=ordering, reserve=rule)
+        scheduler = MoldableBackfilling(ordering, rule, Rigid()) if keeps else Backfilling(ordering, rule)
         _check_runs(scheduler, seed, workloads)
 
 
@@ -184,7 +184,7 @@ def _object(kind: str, what: Any) -> Any:
 def _check_dataclass(policy: Any) -> None:
     """Check that fields are parameters, ``repr`` is provenance, and equality is the campaign key."""
     _require(dataclasses.is_dataclass(policy), policy, "is not a dataclass; decorate the class with @dataclass")
-    _require(own(policy) == policy, policy, "is not equal to its copy; create the state of a run in setup")
+    _require(per_cluster_copy(policy) == policy, policy, "is not equal to its copy; create the state of a run in setup")
     names = dict(_classes(policy))
     try:
         again = eval(repr(policy), {"__builtins__": {}}, names)  # the stored text must create the same policy
@@ -233,7 +233,7 @@ def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
 
 
 def _set_up(ordering: Any, queue: Queue, seed: int) -> Any:
-    ordering = own(ordering)
+    ordering = per_cluster_copy(ordering)
     if hasattr(ordering, "setup"):
         ordering.setup(stream(seed, "cluster", 0))
     if hasattr(ordering, "keep"):
@@ -340,7 +340,7 @@ class Wrapper:
         return repr(self._scheduler)
 
 
-class _Asked(Wrapper):
+class _RepeatedQuotes(Wrapper):
     """Scheduler that computes each quote three times."""
 
     def quote(self, request: int, now: int) -> Any:
@@ -365,14 +365,14 @@ def _check_quotes(scheduler: Any, seed: int, workloads: int) -> None:
     rng = stream(seed, "testing", "quotes")
     for _ in range(workloads):
         workload = small_workload(rng)
-        _check_asked(scheduler, workload, Platform.single(CORES), seed)
+        _check_repeated_quotes(scheduler, workload, Platform.single(CORES), seed)
         if capabilities_of(scheduler).vectors:
-            _check_asked(scheduler, _asking_nodes(rng, workload), Platform.of_nodes(NODES), seed)
+            _check_repeated_quotes(scheduler, _asking_nodes(rng, workload), Platform.of_nodes(NODES), seed)
 
 
-def _check_asked(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
+def _check_repeated_quotes(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
     once = _run(scheduler, workload, "extend", seed, platform)
-    often = _run(_Asked(scheduler), workload, "extend", seed, platform)
+    often = _run(_RepeatedQuotes(scheduler), workload, "extend", seed, platform)
     _require(
         np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
         scheduler,

@@ -22,7 +22,7 @@ from gridsim.model.demand import Demands, WordSets
 from gridsim.model.site import LABELS
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.formats.asked import told
+from gridsim.workload.formats.task_demands import demand_facts
 from gridsim.workload.transform.slice import Slice
 
 SHORTEST_KEY = 16
@@ -91,7 +91,7 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
     workload : Workload
         Workload from any reader. A number without a name, as in SWF, is treated as the name that it spells.
     key : bytes
-        Secret key. Anyone who has it can find the pseudonym of a given name, so keep it private.
+        Secret key. With it, the pseudonym of a given name can be computed, so keep it private.
     shift : bool
         Shift times so that the first submission is at 0, and remove the start date.
     numbers : bool
@@ -131,7 +131,7 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
     demands = None if workload.demands is None else _demands(key, workload.demands)
     provenance = _provenance(workload.provenance, shift)
     if demands is not None and "demands" in workload.provenance:
-        provenance["demands"] = told(demands)
+        provenance["demands"] = demand_facts(demands)
     return replace(
         workload,
         demands=demands,

@@ -62,7 +62,7 @@ def out_of_order(before: float, submit: float, path: Any, line: int) -> InputErr
     return InputError(f"{found}; {cure}", path=path, line=line, field="submit")
 
 
-def whole_instants(blocks: Iterable[Workload]) -> Iterator[tuple[Workload, bool]]:
+def split_between_instants(blocks: Iterable[Workload]) -> Iterator[tuple[Workload, bool]]:
     """Yield the same jobs in blocks without common submit times, and whether another block follows.
 
     Raises

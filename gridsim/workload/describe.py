@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.model.time import IntArray, seconds, whole
+from gridsim.model.time import IntArray, seconds, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 
 _QUANTILES = {"p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99}
@@ -104,7 +104,7 @@ def _logged(workload: Workload, cores: int) -> dict[str, Any] | None:
     if wait is None:
         return None
     held = _held(workload)
-    start = workload.submit + np.where(np.isnan(wait), 0, whole(np.nan_to_num(wait)))
+    start = workload.submit + np.where(np.isnan(wait), 0, to_us(np.nan_to_num(wait)))
     end = start + workload.runtime
     time, used = _in_use(start, end, held)
     length = int(end.max() - start.min())

@@ -13,7 +13,7 @@ from gridsim.errors import InputError
 from gridsim.files import checksum
 from gridsim.model.platform import check_cores, machine_cores
 from gridsim.model.workload import Workload, with_plugins
-from gridsim.workload.formats.stream import files_in, head
+from gridsim.workload.formats.stream import files_in, first_bytes
 from gridsim.workload.formats.wfformat import FILE_SUFFIXES
 
 __all__ = ["format_of", "machine_cores", "read_workload"]
@@ -103,7 +103,7 @@ def read_workload(
             raise InputError(f"is not an option of the format '{name}'; it has {own}", field=option)
     if not isinstance(path, str | os.PathLike):
         if getattr(reader, "many", False):
-            _check_alike(reader, path)
+            _check_format(reader, path)
         elif len(path) != 1:
             raise InputError(f"{len(path)} files; expected one, a workload of the format '{name}'", field="path")
         else:
@@ -153,7 +153,7 @@ def format_of(path: Paths, options: Collection[str]) -> str:
         if any(entry.name.endswith(FILE_SUFFIXES) for entry in first.iterdir()):
             return "wfformat"
         first = next(files_in(first), first)
-    beginning = head(first) if first.is_file() else b""  # a pipe can be read only once
+    beginning = first_bytes(first) if first.is_file() else b""  # a pipe can be read only once
     found = next(_recognising(beginning), None)
     able = (name for name in (_FALLBACK, *registry.names("reader")) if {*options} <= {*_parameters(_class(name))})
     return found or next(able, _FALLBACK)
@@ -169,13 +169,13 @@ def _recognising(beginning: bytes) -> Iterator[str]:
     return (name for name in able if registry.make("reader", name).recognises(beginning))
 
 
-def _check_alike(reader: Any, paths: Sequence[str | os.PathLike[str]]) -> None:
+def _check_format(reader: Any, paths: Sequence[str | os.PathLike[str]]) -> None:
     """Raise if one of the files is certainly of another format than that of the *reader*."""
     if not hasattr(reader, "recognises"):
         return
     name = registry.name_of(type(reader))
     for path in map(Path, paths):
-        beginning = head(path) if path.is_file() else b""
+        beginning = first_bytes(path) if path.is_file() else b""
         other = None if reader.recognises(beginning) else next(_recognising(beginning), None)
         if other is not None:
             raise InputError(f"has the format '{other}', the first file '{name}'; expected one format", path=path)

@@ -154,7 +154,7 @@ def test_every_reading_within_estimates(algorithm: str, data: st.DataObject, wor
 @pytest.mark.parametrize("algorithm", READINGS)
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
 @given(data=st.data(), workload=demands(overruns=True))
-def test_every_reading_when_jobs_outlive_their_estimates(
+def test_every_reading_when_jobs_exceed_their_estimates(
     overrun: str, algorithm: str, data: st.DataObject, workload: Workload
 ) -> None:
     assert_same(workload, algorithm, data.draw(readings(algorithm)), overrun=overrun)
@@ -267,7 +267,9 @@ def test_only_an_admission_moves_anyone_later(algorithm: str, data: st.DataObjec
 
 
 @given(data=st.data(), workload=demands())
-def test_granted_is_what_was_asked_or_an_offer_within_the_tolerance(data: st.DataObject, workload: Workload) -> None:
+def test_granted_is_the_requested_deadline_or_an_offer_within_the_tolerance(
+    data: st.DataObject, workload: Workload
+) -> None:
     record, promises, _ = watched(workload, "fqops", data.draw(readings("fqops", append_slot=True)))
     asked = workload.deadline < NEVER
     offered = promises.offer_us < NEVER
@@ -281,7 +283,7 @@ def test_granted_is_what_was_asked_or_an_offer_within_the_tolerance(data: st.Dat
 
 
 @given(data=st.data(), workload=demands())
-def test_a_killed_job_begins_anew_later_and_keeps_its_promise(data: st.DataObject, workload: Workload) -> None:
+def test_a_killed_job_begins_again_later_and_keeps_its_promise(data: st.DataObject, workload: Workload) -> None:
     fixed = {"kill_restart": True, "slots": "first-feasible", "append_slot": True, "k_factor": 5}
     record, promises, _ = watched(workload, "fqops", data.draw(readings("fqops", **fixed)))
     assert workload.restartable is not None
@@ -319,7 +321,7 @@ def test_at_worst_the_overrunning_cost_promises(algorithm: str, data: st.DataObj
 
 @pytest.mark.parametrize("algorithm", READINGS)
 @given(data=st.data(), workload=demands())
-def test_best_effort_turns_nobody_away(algorithm: str, data: st.DataObject, workload: Workload) -> None:
+def test_best_effort_rejects_no_job(algorithm: str, data: st.DataObject, workload: Workload) -> None:
     parameters = data.draw(readings(algorithm))
     record = admitted(workload, CORES, algorithm, unadmitted="best-effort", **parameters)  # type: ignore[arg-type]
     assert record.promises is not None
@@ -355,7 +357,7 @@ def listed(view: View, order: tuple[Job, ...]) -> Plan | None:
 
 
 @given(decision=decisions())
-def test_whoever_fits_behind_the_plan_is_taken_by_qops_and_by_msb(decision: tuple[View, Job]) -> None:
+def test_any_job_that_fits_behind_the_plan_is_admitted_by_qops_and_by_msb(decision: tuple[View, Job]) -> None:
     view, job = decision
     assume(view.earliest(job, view.plan) + job.estimate <= job.granted)
     for heuristic in RANKS:

@@ -15,7 +15,7 @@ from gridsim.model.workload import Workload
 from gridsim.registry import Spec
 from tests.oracles.machine.admission import admitted
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.translated import platform_of, workload_of
 

@@ -24,7 +24,7 @@ from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.moldable_scheduler import Molding
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
 from gridsim.record import Predictions, Record
 from gridsim.scenario import transformed
 from gridsim.testing.conformance import moldable
@@ -106,7 +106,7 @@ SIZES_ON_ARRIVAL = ("moldable-greedy", "moldable-submit")
 SIZES_AT_START = ("moldable-base", "moldable-start", "moldable-combined", "moldable-combined-2003", "moldable-equal")
 SIZES = (
     *SIZES_ON_ARRIVAL,
-    *("moldable-greedy?choices=all", "moldable-greedy?choices=3&grid=linear&compress=none", "planned?partition=asked"),
+    *("moldable-greedy?choices=all", "moldable-greedy?choices=3&grid=linear&compress=none", "planned?partition=rigid"),
     *("moldable-submit?scope=remaining&weight=sqrt", "moldable-submit?weight=sqrt-parallel&scope=queued"),
     *("moldable-submit?gap=0.5&choices=all&compress_at=every", "planned?partition=fair-share&compress=arrival"),
     *SIZES_AT_START,
@@ -114,9 +114,12 @@ SIZES = (
     *("moldable-base?reserve=category(count=4,first=6,ratio=2)", "moldable-base?reserve=first-fit&scope=queued"),
     *("moldable-base?reserve=xfactor(k=1.25)&backfill=now", "moldable-combined?k=1.5&first=6&scope=remaining"),
     *("moldable-start?gap=0.5&weight=sqrt&scope=remaining", "moldable-start?reserve=depth(k=3)&grid=linear"),
-    *("molding?partition=asked", "molding?partition=greedy", "molding?partition=greedy(choices=all)&backfill=now"),
+    *("moldable?partition=rigid", "moldable?partition=greedy", "moldable?partition=greedy(choices=all)&backfill=now"),
     *("moldable-base?ordering=sjf", "moldable-combined?ordering=wfp3", "moldable-base?ordering=random"),
-    *(Molding(partition=Halves()), Molding(ordering=Oldest(), partition=Halves(), promise_order="queue")),
+    *(
+        MoldableBackfilling(partition=Halves()),
+        MoldableBackfilling(ordering=Oldest(), partition=Halves(), promise_order="queue"),
+    ),
     *("easy", "conservative", "sjf", "easy++"),
 )
 LAWS = (Linear(), Amdahl(0.1), Downey(parallelism=6, sigma=1), Downey(parallelism=3.5, sigma=0.5))
@@ -232,7 +235,7 @@ def test_a_loaded_machine_of_jobs_of_several_sizes(policy: str, how: tuple[str, 
 
 
 @pytest.mark.parametrize("ordering", ["wfp3", "p-slr", "sjf", "random"])
-def test_who_is_drawn_behind_the_protected_is_drawn_in_the_order_of_the_queue(ordering: str) -> None:
+def test_a_job_that_is_drawn_behind_the_protected_is_drawn_in_the_order_of_the_queue(ordering: str) -> None:
     rng, jobs = np.random.default_rng(3), 60
     runtime = rng.integers(1, 15, jobs)
     submit, estimate = np.sort(rng.integers(0, 60, jobs)), runtime + rng.integers(0, 9, jobs)

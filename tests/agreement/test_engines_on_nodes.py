@@ -19,13 +19,13 @@ from gridsim.policy.presets import PRESETS
 from gridsim.policy.protocols import Nodes
 from gridsim.policy.reservation import Depth
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.listed import MOST, compared
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES, Rule
 from tests.oracles.machine.translated import platform_of, workload_of
 
@@ -113,7 +113,7 @@ def of_users(workload: Workload, rng: np.random.Generator) -> Workload:
 
 
 @pytest.mark.parametrize("policy", AT_EACH_PASS)
-def test_what_is_ordered_at_each_pass_or_predicted(policy: str) -> None:
+def test_orders_of_each_cycle_and_predictions(policy: str) -> None:
     rng = np.random.default_rng([54, AT_EACH_PASS.index(policy)])
     for number in range(MACHINES // 2):
         machine = draw_machine(rng) if number % 4 else Machine((), {"cores": 2 + number % 7, "licence": 1 + number % 3})
@@ -123,7 +123,7 @@ def test_what_is_ordered_at_each_pass_or_predicted(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["first-fit", "conservative"])
-def test_who_was_believed_to_run_for_longer_than_the_overrun_that_is_assumed_now(policy: str) -> None:
+def test_predictions_longer_than_the_assumed_overrun(policy: str) -> None:
     # The second job is predicted to run 4, 8, 16 s; after its request of 10 s, it is assumed to run 11, 12, 14 s.
     jobs = Workload.from_columns(
         submit=[0, 4, 5],
@@ -198,7 +198,7 @@ def test_a_loaded_site_with_memory_gpus_and_licences(policy: str, overrun: str, 
     assert_same(workload, platform, policy, overrun=overrun, instant=instant)
 
 
-def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
+def test_a_rule_in_python_is_called_for_the_same_tasks() -> None:
     workload, platform = site(60)
     drawn = Backfilling(placement=Fullest(), ordering=Random(), predict=Clairvoyant())
     ranked = Backfilling(reserve=Depth(k=3), backfill_order=Random(), placement=Fullest())
@@ -206,14 +206,14 @@ def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
         assert_same(workload, platform, policy, overrun="extend")
 
 
-def test_who_is_named_anew_after_each_start_on_nodes_takes_simpy_and_says_so() -> None:
+def test_selection_after_each_start_on_nodes_uses_simpy_with_a_note() -> None:
     workload, platform = site(5)
     with pytest.raises(InputError, match=r"compiled cannot run this: Random.*on a machine of nodes"):
         gs.simulate(workload, platform=platform, policy="random", engine="compiled")
 
 
 @pytest.mark.parametrize("policy", PRESETS)
-def test_what_is_not_refused_on_nodes_is_the_same_there(policy: str) -> None:
+def test_accepted_cases_are_the_same_on_nodes(policy: str) -> None:
     rng = np.random.default_rng(53)
     machine = draw_machine(rng)
     workload = workload_of(draw_jobs(rng, machine, 14))

@@ -120,7 +120,7 @@ def test_small_grids_full_of_ties(
     split=st.sampled_from(("task", "kind-group")),
 )
 @settings(max_examples=settings.default.max_examples // 2)  # type: ignore[union-attr]
-def test_what_only_the_simpy_engine_runs(policy: str, grid: tuple[Workload, Platform], **options: Any) -> None:
+def test_runs_that_only_the_simpy_engine_supports(policy: str, grid: tuple[Workload, Platform], **options: Any) -> None:
     workload, platform = grid
     record = gs.simulate(workload, platform=platform, policy=policy, engine="simpy", **options).record
     assert grid_compared(record, workload, platform, policy, **options)
@@ -142,7 +142,7 @@ def test_rigid_jobs_on_trees(policy: str, workload: Workload, sizes: list[int], 
 
 @pytest.mark.parametrize("balancer", ["earliest-start", "expected-queue?work=remaining"])
 @pytest.mark.parametrize("runtime", [20, 12])
-def test_who_outlives_the_estimate_has_none_of_it_left(balancer: str, runtime: int) -> None:
+def test_a_job_that_exceeds_the_estimate_has_none_of_it_left(balancer: str, runtime: int) -> None:
     # At 11 the first job runs, although its estimate was 10; its remaining run time is unknown.
     jobs = Workload.from_columns(submit=[0, 11], runtime=[runtime, 5], estimate=[10, 5], cores=[2, 1])
     platform = Platform(RouterSpec("root", (ClusterSpec("first", 2), ClusterSpec("second", 1))))
@@ -171,7 +171,9 @@ def test_long_queues_on_unequal_clusters(balancer: str, overrun: str) -> None:
     instant=st.sampled_from(INSTANTS),
     overrun=st.sampled_from(OVERRUNS),
 )
-def test_one_cluster_whose_next_job_is_named_anew(policy: str, workload: Workload, **options: Any) -> None:
+def test_one_cluster_whose_next_job_is_selected_after_each_start(
+    policy: str, workload: Workload, **options: Any
+) -> None:
     share = workload.labels["user"] + 1
     shared = replace(workload, labels={"share": share}, names={"share": ("/a", "/b", "/c", "/d")})
     assert_same(shared, Platform.single(7), policy, **options)
@@ -258,7 +260,7 @@ def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"policy": "fair-share?usage=decayed"}, "depends on the usage of each share"),
     ],
 )
-def test_what_is_not_played_is_refused_by_its_name(how: dict[str, Any], why: str) -> None:
+def test_unsupported_features_are_refused_by_name(how: dict[str, Any], why: str) -> None:
     workload = Grid(kind="prob", jobs=5, total=10**4, cores=80).generate(1)
     clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind1"), ClusterSpec("c", 40, "Kind2"))
     given = {"platform": Platform(RouterSpec("root", clusters)), "policy": "p-slr"} | how
@@ -277,7 +279,7 @@ def test_links_that_slow_one_another_are_refused(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(("factor", "ccr"), [(10**7, "0"), (2, "5000000")])
-def test_what_64_bits_cannot_hold_is_refused(factor: int, ccr: str) -> None:
+def test_a_number_that_64_bits_cannot_hold_is_refused(factor: int, ccr: str) -> None:
     workload = Grid(kind="prob", jobs=5, total=10**5, cores=80).generate(1)
     tasks = workload.tasks
     assert tasks is not None
@@ -306,7 +308,7 @@ def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(ran) == 2
 
 
-def test_progress_is_told_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("gridsim.engine.setup"), "_SLICE", 0.0)
     workload = Grid(kind="prob", jobs=200, total=10**6, cores=80).generate(1)
     clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))

@@ -147,7 +147,7 @@ def test_artificial_deadlines_beyond_the_calendar_and_below_a_microsecond(respon
     assert assert_same(jobs, f"qops?{response}").start.tolist() == [0, 4, 8]
 
 
-def test_jobs_of_several_sizes_are_as_wide_as_they_ask_for() -> None:
+def test_jobs_of_several_sizes_are_as_wide_as_they_request() -> None:
     jobs = crowded(120, 3)
     several = replace(jobs, moldable=Moldable.of(jobs.cores, 1, 16, [Linear()]))
     for policy in GUARANTEED[:5]:

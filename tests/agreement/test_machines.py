@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.oracles.machine.compared import difference
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")

@@ -33,7 +33,7 @@ from gridsim.testing.moldable_oracle import (
     largest,
     limit,
     machine_of,
-    molded,
+    moldable_schedule,
 )
 from gridsim.testing.oracle import Interval, Job, fits, play, schedule
 
@@ -176,7 +176,7 @@ def spec(algorithm: str, parameters: Mapping[str, Any]) -> str:
 
 
 def assert_same(workload: Workload, algorithm: Algorithm, parameters: Mapping[str, Any], cores: int = CORES) -> None:
-    slow = molded(workload, cores, algorithm, **parameters)
+    slow = moldable_schedule(workload, cores, algorithm, **parameters)
     policy = spec(algorithm, parameters)
     fast = run(workload, Platform.single(cores), policy)
     for name in ("status", "start_us", "end_us", "given"):
@@ -209,7 +209,7 @@ def test_a_machine_that_some_jobs_do_not_fit(algorithm: Algorithm, data: st.Data
 
 
 @pytest.mark.parametrize("algorithm", CHOOSING)
-def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm: Algorithm) -> None:
+def test_a_half_microsecond_is_rounded_equally_in_runtimes_and_estimates(algorithm: Algorithm) -> None:
     """On 8 cores the job takes 2.7890625 s; float products give a smaller or larger number."""
     ranges = Moldable.of([7], [8], [8], [Amdahl(0.1)])
     workload = Workload.from_columns(submit=[0], runtime=[3], cores=[7], moldable=ranges)
@@ -217,7 +217,7 @@ def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm
     parameters = {name: value for name, value in fixed.items() if name in READINGS[algorithm]}
     record = run(workload, Platform.single(CORES), spec(algorithm, parameters))
     assert record.status.tolist() == [Status.completed]
-    assert record.end_us.tolist() == molded(workload, CORES, algorithm, **parameters).end_us.tolist()
+    assert record.end_us.tolist() == moldable_schedule(workload, CORES, algorithm, **parameters).end_us.tolist()
 
 
 # -- properties of every schedule: section 12 ------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm
 
 def drawn(data: st.DataObject, algorithm: Algorithm, workload: Workload, **fixed: Any) -> tuple[Record, dict[str, Any]]:
     parameters = data.draw(readings(algorithm, **fixed))
-    return molded(workload, CORES, algorithm, **parameters), parameters
+    return moldable_schedule(workload, CORES, algorithm, **parameters), parameters
 
 
 @pytest.mark.parametrize("algorithm", READINGS)
@@ -259,7 +259,7 @@ def times(workload: Workload, cores: IntArray, given: IntArray) -> IntArray:
 
 @pytest.mark.parametrize("algorithm", FAIR)
 @given(data=st.data(), workload=moldables())
-def test_nobody_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
+def test_no_job_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
     record, parameters = drawn(data, algorithm, workload)
     moldable, cores, rules = workload.moldable, record.given, Rules(**parameters)
     assert moldable is not None
@@ -289,7 +289,7 @@ def test_nobody_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.Dat
 
 
 @given(data=st.data(), workload=moldables(least=6, most=14))
-def test_promises_leave_room_for_each_other_and_every_lane_is_used(data: st.DataObject, workload: Workload) -> None:
+def test_promises_leave_capacity_for_each_other_and_every_lane_is_used(data: st.DataObject, workload: Workload) -> None:
     rules = Rules(**data.draw(readings("aggressive-fair-share")))
     _, machine = machine_of(workload, CORES, "aggressive-fair-share", rules)
     assert isinstance(machine, AtStart)
@@ -327,7 +327,7 @@ def test_no_promise_made_at_submit_moves_later(algorithm: Algorithm, data: st.Da
         assert all(now < start <= promised.get(job, start) for job, start in plan.items())
         promised.update(plan)
 
-    record = molded(workload, CORES, algorithm, watch=watch, **data.draw(readings(algorithm)))
+    record = moldable_schedule(workload, CORES, algorithm, watch=watch, **data.draw(readings(algorithm)))
     started = dict(zip(workload.job.tolist(), record.start_us.tolist(), strict=True))
     assert all(started[job] <= start for job, start in promised.items())
 
@@ -361,14 +361,14 @@ def test_rigid_jobs_promised_at_submit_are_backfilled_conservatively(
 @given(data=st.data(), workload=moldables(rigid=True, laws=(Linear(),)))
 def test_a_workload_without_ranges_is_one_of_rigid_jobs(data: st.DataObject, workload: Workload) -> None:
     ranges, parameters = drawn(data, "aggressive-fair-share", workload)
-    without = molded(replace(workload, moldable=None), CORES, "aggressive-fair-share", **parameters)
+    without = moldable_schedule(replace(workload, moldable=None), CORES, "aggressive-fair-share", **parameters)
     assert ranges.start_us.tolist() == without.start_us.tolist()
     assert ranges.given.tolist() == without.given.tolist() == workload.cores.tolist()
 
 
 @given(workload=moldables())
 def test_ranges_mean_nothing_to_the_rigid_baseline(workload: Workload) -> None:
-    record = molded(workload, CORES, "conservative")
+    record = moldable_schedule(workload, CORES, "conservative")
     assert record.start_us.tolist() == schedule(workload, CORES, "conservative").start_us.tolist()
 
 
@@ -381,6 +381,6 @@ def test_a_longer_second_makes_no_other_schedule(algorithm: Algorithm, data: st.
     if category is not None and "category" in parameters:
         parameters["category"] = category | {"first": 3 * 30_000}
     columns = {name: 3 * getattr(workload, name) for name in ("submit", "runtime", "estimate")}
-    slower = molded(replace(workload, **columns), CORES, algorithm, **parameters)
+    slower = moldable_schedule(replace(workload, **columns), CORES, algorithm, **parameters)
     assert slower.start_us.tolist() == (3 * record.start_us).tolist()
     assert slower.given.tolist() == record.given.tolist()

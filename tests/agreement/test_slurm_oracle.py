@@ -447,7 +447,7 @@ def test_nodes_partitions_and_both_passes(data: st.DataObject, site: Site, boot:
 
 @FEW
 @given(data=st.data(), site=sites(preempts=True, limits=True), boot=BOOTS)
-def test_what_slurm_counts_of_its_nodes_is_what_the_machine_has(data: st.DataObject, site: Site, boot: Any) -> None:
+def test_the_node_counts_of_slurm_equal_those_of_the_machine(data: st.DataObject, site: Site, boot: Any) -> None:
     workload = data.draw(workloads(site))
     world = World(workload, site.platform(), Watched(site=site, boot=boot))
     try:
@@ -464,7 +464,7 @@ def test_what_slurm_counts_of_its_nodes_is_what_the_machine_has(data: st.DataObj
 
 @FEW
 @given(data=st.data(), site=sites(), boot=BOOTS)
-def test_priorities_and_what_jobs_ask_for(data: st.DataObject, site: Site, boot: float | None) -> None:
+def test_priorities_and_what_jobs_request(data: st.DataObject, site: Site, boot: float | None) -> None:
     assert_same(data.draw(workloads(site)), site, boot)
 
 

@@ -37,7 +37,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_simulator_is_given_whole_seconds_from_0_and_no_job_outlives_its_estimate(
+def test_every_simulator_is_given_whole_seconds_from_0_and_no_job_exceeds_its_estimate(
     script: Script, log: Path, tmp_path: Path
 ) -> None:
     name, workload = script("prepare").prepared(f"{log}@2")
@@ -74,7 +74,7 @@ def test_a_page_of_plain_python_makes_the_schedule_of_gridsim(
     assert [starts[job.number] for job in jobs] == expected.tolist()
 
 
-def test_a_row_says_whether_a_schedule_is_possible_and_like_ours(script: Script, log: Path) -> None:
+def test_a_row_states_whether_a_schedule_is_possible_and_like_ours(script: Script, log: Path) -> None:
     joblist, check = script("joblist"), script("check")
     write_swf(gs.read_workload(log, rules={"over-estimate": "repair"}), log)
     _, jobs = joblist.read_jobs(log)

@@ -15,7 +15,7 @@ from scipy import stats
 from gridsim.campaign.comparisons import KNOWN, USUAL, Compared, Comparing, Comparisons, compare_runs
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics import campaign, paired_tests
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 QUICK = Comparing(resamples=200)
 
@@ -117,7 +117,7 @@ def test_any_factor_is_compared_against_any_of_its_values() -> None:
     assert found.found[0].test.verdict == "better"
 
 
-def test_a_failed_run_is_left_out_of_its_own_pairs_alone_and_counted() -> None:
+def test_a_failed_run_is_excluded_only_from_its_pairs_and_counted() -> None:
     rows = [row for row in drawn(4, loads=2) if (row["policy"], row["seed"], row["load"]) != ("p1", 5, 0.1)]
     found = compare_runs(rows, ["policy", "seed", "load"], QUICK)
     told = {
@@ -223,7 +223,7 @@ def test_the_order_of_the_rows_changes_nothing_but_the_order_of_the_values() -> 
         ({"replicates": ("policy",)}, "cannot also define replicates"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_before_anything_is_run(changed: dict[str, Any], told: str) -> None:
+def test_runs_that_cannot_be_compared_are_refused_before_any_simulation(changed: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Comparing(**changed)
 
@@ -307,7 +307,7 @@ def test_windows_of_a_log_count_once() -> None:
     assert test.ratio == pytest.approx(math.exp(float(np.mean(means))))
 
 
-def test_few_logs_of_many_windows_are_seldom_told_apart_by_chance() -> None:
+def test_few_logs_of_many_windows_are_seldom_distinguished_by_chance() -> None:
     names = ["policy", "log", "window"]
     wrong = {"logs": 0, "windows": 0}
     for seed in range(60):
@@ -334,7 +334,7 @@ def test_windows_of_one_log_are_blocks_of_it() -> None:
     assert (found.nested, found.of_one, one(found, "easy", {}).test.workloads) == (False, True, 6)
 
 
-def test_seeds_alone_are_workloads_of_their_own() -> None:
+def test_seeds_alone_are_distinct_workloads() -> None:
     found = compare_runs(drawn(1), ["policy", "seed"], QUICK)
     assert (found.nested, found.of_one, found.sources) == (False, False, 12)
 

@@ -103,7 +103,7 @@ def test_a_worker_that_is_killed_is_not_missed(place: Any, cluster: Cluster, wai
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_killed_is_told_and_local_workers_finish_what_is_left(
+def test_a_scheduler_that_is_killed_is_reported_and_local_workers_finish_what_is_left(
     place: Any, cluster: Cluster, wait_until: Any, contents: Any
 ) -> None:
     cluster.work(1)
@@ -123,7 +123,7 @@ def test_a_scheduler_that_is_killed_is_told_and_local_workers_finish_what_is_lef
     assert contents(place.folder / "campaign-results") == contents(place.folder / "here")
 
 
-def test_a_scheduler_that_is_not_there_is_told(
+def test_a_scheduler_that_is_not_there_is_reported(
     place: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gridsim.campaign.executors._PATIENCE", 0.5)

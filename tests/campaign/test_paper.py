@@ -33,7 +33,7 @@ def test_papers_of_all_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> No
     assert papers() == {"z": one, "a": other}
 
 
-def test_what_is_wrong_with_a_package_is_told_with_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_a_package_are_reported_with_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     bring(monkeypatch, "nowhere_to_be_found")
     with pytest.raises(InputError, match=r"entry point 'entry0' of gridsim.paper.*cannot be imported: ModuleNotFound"):
         papers()

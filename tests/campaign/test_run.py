@@ -138,7 +138,7 @@ def test_progress_counts_down(tmp_path: Path) -> None:
 # What raises
 
 
-def test_a_unit_that_raises_is_kept_with_its_traceback_and_stops_nobody(tmp_path: Path) -> None:
+def test_a_unit_that_raises_is_kept_with_its_traceback_and_stops_no_other(tmp_path: Path) -> None:
     told = Told()
     summary = run_campaign(Numbers(bad=(3,)), tmp_path, listener=told)
     assert (summary.units, summary.failed) == (9, 1)
@@ -148,7 +148,7 @@ def test_a_unit_that_raises_is_kept_with_its_traceback_and_stops_nobody(tmp_path
     assert [done.failure for done in told.done if done.failure] == [failure]
 
 
-def test_what_failed_is_run_again_only_when_asked(tmp_path: Path) -> None:
+def test_failed_runs_are_repeated_only_when_requested(tmp_path: Path) -> None:
     run_campaign(Numbers(bad=(3, 4)), tmp_path)
     again = Numbers()
     assert run_campaign(again, tmp_path).units == 0
@@ -160,7 +160,7 @@ def test_what_failed_is_run_again_only_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), MemoryError(), type("Mute", (Exception,), {"__str__": None})()])
-def test_whatever_a_unit_raises_the_others_are_finished(
+def test_the_other_units_finish_after_any_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     made = Numbers.made
@@ -231,7 +231,7 @@ def test_a_pool_that_broke_says_so_and_what_is_done_is_kept(tmp_path: Path) -> N
     assert run_campaign(Numbers(100, together=50), tmp_path).units == 100 - some
 
 
-def test_an_executor_that_was_shut_down_is_told(tmp_path: Path) -> None:
+def test_an_executor_that_was_shut_down_is_reported(tmp_path: Path) -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     summary = run_campaign(Numbers(3), tmp_path, executor=executor)
@@ -364,7 +364,7 @@ def place_runs(store: Path) -> dict[str, bytes]:
     return {str(path.relative_to(store)): path.read_bytes() for path in (store / "runs").rglob("*.json")}
 
 
-def test_three_parts_in_folders_of_their_own_merge_to_the_same(place: Any, expected: Path, contents: Any) -> None:
+def test_three_parts_in_separate_folders_merge_to_the_same(place: Any, expected: Path, contents: Any) -> None:
     for number in (1, 2, 3):
         assert swept(place, "--workers", "1", "--shard", f"{number}/3", out=f"part-{number}") == 0
         assert 0 < len(place.runs(f"part-{number}")) < 9

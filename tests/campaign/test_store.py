@@ -17,7 +17,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def test_a_result_is_there_with_all_that_belongs_beside_it(store: Store) -> None:
+def test_a_result_exists_only_with_all_of_its_files(store: Store) -> None:
     assert not store.has("ab/abc.json")
     store.put_failure("ab/abc.json", Failure("a unit", "KeyError: 'x'", "Traceback"))
     assert store.has_failed("ab/abc.json")
@@ -27,7 +27,7 @@ def test_a_result_is_there_with_all_that_belongs_beside_it(store: Store) -> None
     assert (store.folder / "records/abc/jobs.csv").read_bytes() == b"job\n"
 
 
-def test_what_lies_beside_a_result_is_written_before_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_further_files_are_written_before_the_result(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     monkeypatch.setattr("gridsim.campaign.store._put", lambda path, _: written.append(path.name))
     store.put("abc.json", b"{}", {"records/abc/jobs.csv": b"job\n"})
@@ -58,7 +58,7 @@ def test_an_interruption_discards_no_result_of_an_earlier_version(
             Store(store.folder).adopt(Shard())
     later = Store(store.folder)
     assert later.adopt(Shard()) == len(files)
-    assert [file for file in files if later.is_whole(file)] == files
+    assert [file for file in files if later.is_intact(file)] == files
 
 
 def test_two_shards_accept_the_results_of_an_earlier_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_two_shards_accept_the_results_of_an_earlier_version(store: Store, monke
     own = Store(store.folder)
     assert (own.adopt(Shard(1, 2)), found) == (len(files), [len(files)])
     for each in (own, other, Store(store.folder)):
-        assert [file for file in files if each.is_whole(file)] == files
+        assert [file for file in files if each.is_intact(file)] == files
         assert each.adopt(Shard(1, 2)) == 0
 
 
@@ -142,7 +142,7 @@ def test_one_driver_holds_the_whole_and_parts_hold_theirs(store: Store, monkeypa
         pass
 
 
-def test_asking_who_works_on_a_store_stops_nobody(store: Store) -> None:
+def test_asking_who_works_on_a_store_stops_no_other(store: Store) -> None:
     assert store.driver() is None
     with store.held(Shard()):
         told = store.driver()
@@ -151,7 +151,7 @@ def test_asking_who_works_on_a_store_stops_nobody(store: Store) -> None:
     assert store.driver() is None
 
 
-def test_what_a_killed_driver_left_in_its_lock_is_no_lock(store: Store) -> None:
+def test_the_lock_of_a_killed_driver_is_not_held(store: Store) -> None:
     store.folder.mkdir()
     left = json.dumps({"process": 1, "host": "elsewhere", "since": "yesterday"})
     for name in ("lock", "lock-1-of-2"):
@@ -230,6 +230,6 @@ def test_results_that_differ_are_refused(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/2"])
-def test_what_is_no_part_is_refused(text: str) -> None:
+def test_an_invalid_part_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a part; expected i/n"):
         Shard.of(text)

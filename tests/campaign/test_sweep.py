@@ -142,7 +142,7 @@ size = [{name = "small", jobs = 20}, {name = "tiny", jobs = 20}]
     assert repr(first) == repr(second)
 
 
-def test_the_table_says_what_is_finished_failed_and_missing(place: Any) -> None:
+def test_the_table_states_what_is_finished_failed_and_missing(place: Any) -> None:
     found = Sweep.from_toml(place.bad("Raises", 3))
     store = Store(place.folder / "store")
     write_runs(found, store, store.folder / "runs.csv")
@@ -309,7 +309,7 @@ FINE = 'model = "lublin?jobs=20"'
         ("[factors", "is not valid TOML"),
     ],
 )
-def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, output: str) -> None:
+def test_a_bad_recipe_is_reported_with_file_and_key(place: Any, text: str, output: str) -> None:
     path = place.write(text)
     with pytest.raises(InputError) as caught:
         Sweep.from_toml(path)
@@ -317,6 +317,6 @@ def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, output: s
     assert path.name in str(caught.value) or "gone.swf" in output
 
 
-def test_a_recipe_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_recipe_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none.toml: cannot be read: No such file"):
         Sweep.from_toml(tmp_path / "none.toml")

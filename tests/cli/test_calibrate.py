@@ -12,7 +12,7 @@ from gridsim.cli import main
 LOG = Path(__file__).resolve().parents[2] / "docs" / "examples" / "sacct.txt"
 
 
-def test_a_log_of_slurm_is_replayed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_of_slurm_is_replayed_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", str(LOG), "--machine", "32", "--policy", "fcfs", "--policy", "easy"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "of their recorded start" in told
@@ -69,9 +69,7 @@ def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancell
     assert "Under slurm, the site's own policy, half of the 48 jobs start" in told
 
 
-def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(
-    site: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_requested_options_override_those_of_the_site(site: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", str(LOG), "--policy", site, "--on", "never-ran=skip"]) == 0
     assert "(39, 40) left out (--on never-ran=skip)" in capsys.readouterr().out
     assert main(["calibrate", str(LOG), "--policy", site, "--machine", "64"]) == 2

@@ -62,7 +62,7 @@ def test_without_a_log_the_built_in_workload_is_answered_for(
 def test_a_comparison_that_is_not_shaken_by_default_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridsim.questions.replicate.CHEAP", 100)
+    monkeypatch.setattr("gridsim.questions.run_replications.CHEAP", 100)
     shown = {}
     for words in ((), ("--shake", "0"), ("--policy", "easy")):
         assert compare(*SMALL, *words, out=tmp_path / "out") == 0
@@ -115,7 +115,7 @@ def test_rules_and_cores_and_options_reach_the_run(log: Path, tmp_path: Path) ->
     assert len((tmp_path / "out" / "fcfs" / "jobs.csv").read_text().splitlines()) == 1 + 4
 
 
-def test_cuts_are_told_where_they_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cuts_are_reported_where_they_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cuts = ["--warmup", "12h", "--cooldown", "90", "--bound", "60"]
     assert compare(*SMALL, *cuts, "--policy", "fcfs", "--policy", "easy", out=tmp_path) == 0
     run = json.loads((tmp_path / "easy" / "run.json").read_text())
@@ -174,7 +174,7 @@ def test_parquet_without_its_package_is_refused_before_anything_is_read(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_order_inside_an_instant_and_what_happens_at_the_walltime_are_told(
+def test_the_order_inside_an_instant_and_what_happens_at_the_walltime_are_reported(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--no-page", "--policy", "fcfs"]
@@ -188,7 +188,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_run_json_tells_the_folder_of_each_policy(tmp_path: Path) -> None:
+def test_run_json_reports_the_folder_of_each_policy(tmp_path: Path) -> None:
     assert compare(*SMALL, "--policy", "fcfs", "--policy", "easy?ordering=sjf", out=tmp_path) == 0
     output = json.loads((tmp_path / "run.json").read_text())
     assert output["folders"] == {"fcfs": "fcfs", "easy?ordering=sjf": "easy-ordering-sjf"}
@@ -197,7 +197,7 @@ def test_run_json_tells_the_folder_of_each_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_an_earlier_compare_wrote_goes_where_a_later_one_does_not_write_it(tmp_path: Path) -> None:
+def test_files_of_an_earlier_compare_are_removed_by_a_later_one(tmp_path: Path) -> None:
     assert compare("--jobs", "100", "--policy", "fcfs", "--policy", "sjf", "--policy", "easy", out=tmp_path) == 0
     (tmp_path / "sjf" / "notes.txt").write_text("mine")
     (tmp_path / "other").mkdir()
@@ -274,7 +274,7 @@ def test_the_page_contains_the_numbers_of_its_pictures(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_real_log_is_told_how_far_it_is_from_what_happened(tmp_path: Path) -> None:
+def test_a_real_log_has_its_distance_from_the_recorded_schedule(tmp_path: Path) -> None:
     logged = re.sub(r"(?m)^(\d+ \d+) -1", r"\1 7", LOG)
     (tmp_path / "log.swf").write_text(logged)
     assert compare(str(tmp_path / "log.swf"), "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0

@@ -14,7 +14,7 @@ COMPARE = ["compare", str(SITE), "--policy", "fcfs", "--policy", "easy"]
 
 
 @pytest.mark.long
-def test_the_table_is_asked_for_and_goes_with_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_is_requested_and_goes_with_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMPARE, "--what-if", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "under fcfs:" in told
@@ -33,7 +33,7 @@ def test_json_has_the_changes_of_both_policies(tmp_path: Path, capsys: pytest.Ca
     assert [len(each["changes"]) for each in found] == [5, 5]
 
 
-def test_jobs_of_several_tasks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dag_jobs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow = SITE.with_name("workflow.json")
     grid = SITE.parents[2] / "docs" / "examples" / "grid.toml"
     assert main(["compare", str(flow), "--platform", str(grid), "--what-if", "--out", str(tmp_path)]) == 2
@@ -54,7 +54,7 @@ def test_whatif_writes_a_page_with_its_numbers(tmp_path: Path, capsys: pytest.Ca
     ]
 
 
-def test_a_start_is_told_with_what_such_expectations_were_worth(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_start_is_reported_with_the_accuracy_of_such_expectations(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["quote", str(SITE), "--at", "26h", "--cores", "48", "--walltime", "2h", "--policy", "easy"]
     assert main(words) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -72,7 +72,7 @@ def test_now_is_the_end_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["forecasts"][0]["policy"] == "easy"
 
 
-def test_a_log_of_slurm_is_asked_by_date(run_a: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_moments_of_a_slurm_log_are_dates(run_a: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = run_a / "logs" / "sacct_P_X.txt.gz"
     words = ["quote", str(log), "--machine", "32", "--cores", "16", "--walltime", "5m", "--policy", "easy"]
     assert main([*words, "--at", "2026-11-21T07:10"]) == 0

@@ -20,7 +20,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_longest_wait_is_explained_and_told_for_each_policy(
+def test_the_longest_wait_is_explained_and_reported_for_each_policy(
     compared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", str(compared)]) == 0
@@ -48,7 +48,7 @@ def test_json_holds_the_same(compared: Path, capsys: pytest.CaptureFixture[str])
         (["1", "--policy", "easi"], "did you mean 'easy'?"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_missing_parts_are_named(
     compared: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", str(compared), *words]) == 2
@@ -74,7 +74,7 @@ ARRAYS = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS
         ("387", 387, "Job 387 of user ann"),
     ],
 )
-def test_a_job_is_asked_for_as_its_user_knows_it(
+def test_a_job_is_selected_by_the_id_that_its_user_knows(
     asked: str, number: int, said: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "sacct.txt"

@@ -100,7 +100,7 @@ def missing_field(document: Any) -> None:
         (missing_field, "workflow.execution.tasks[1]", "runtimeInSeconds"),
     ],
 )
-def test_a_bad_workflow_is_told_with_its_file_and_field(
+def test_a_bad_workflow_is_reported_with_its_file_and_field(
     compare: Compare, tmp_path: Path, spoil: Callable[[Any], None], field: str, told: str
 ) -> None:
     document = workflow()
@@ -124,7 +124,7 @@ def test_a_bad_workflow_is_told_with_its_file_and_field(
         ("[platform", "is not valid TOML"),
     ],
 )
-def test_a_bad_platform_is_told_with_its_file_and_key(
+def test_a_bad_platform_is_reported_with_its_file_and_key(
     compare: Compare, tmp_path: Path, platform: str, told: str
 ) -> None:
     code, error = compare(platform)
@@ -134,7 +134,7 @@ def test_a_bad_platform_is_told_with_its_file_and_key(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_task_wider_than_the_clusters_of_its_kind_is_told(compare: Compare, tmp_path: Path) -> None:
+def test_a_task_wider_than_the_clusters_of_its_kind_is_reported(compare: Compare, tmp_path: Path) -> None:
     document = workflow()
     tasks(document)[0]["kind"] = "gpu"
     code, error = compare(OK.replace('"d", ', '"d", kind = "gpu", ').replace("cores = 2", "cores = 1"), document)
@@ -146,14 +146,14 @@ def test_a_task_wider_than_the_clusters_of_its_kind_is_told(compare: Compare, tm
     assert not (tmp_path / "out").exists()
 
 
-def test_a_platform_beside_cores_is_a_conflict(compare: Compare, tmp_path: Path) -> None:
+def test_a_platform_with_cores_is_a_conflict(compare: Compare, tmp_path: Path) -> None:
     code, error = compare(OK, None, "--machine", "4")
     assert code == 2
     assert "--machine and --platform" in error
     assert not (tmp_path / "out").exists()
 
 
-def test_fair_share_of_jobs_without_shares_is_told_with_the_file(compare: Compare, tmp_path: Path) -> None:
+def test_fair_share_of_jobs_without_shares_is_reported_with_the_file(compare: Compare, tmp_path: Path) -> None:
     code, error = compare(OK, None, "--policy", "fair-share")
     assert code == 2
     assert "flow.json, field 'share': fair share needs jobs with a share" in error
@@ -224,7 +224,7 @@ def test_a_recipe_may_hold_its_platform_or_name_a_file(tmp_path: Path) -> None:
         (RECIPE + "[platform]\nrouter = 3\n", "recipe.toml, field 'platform.router': is 3"),
     ],
 )
-def test_a_bad_platform_in_a_recipe_is_told(
+def test_a_bad_platform_in_a_recipe_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
 ) -> None:
     assert run_recipe(tmp_path, text) == 2

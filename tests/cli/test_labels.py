@@ -52,7 +52,7 @@ def test_a_quotation_speaks_of_labels(capsys: pytest.CaptureFixture[str]) -> Non
     assert [one["policy"] for one in answer(words, capsys)["answers"]] == ["promised"]
 
 
-def test_what_if_speaks_of_labels(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_if_uses_labels(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(["whatif", "--jobs", "60", "--policy", "now=fcfs", "--add-cores", "+10%"], capsys)["policy"] == "now"
 
 
@@ -68,7 +68,7 @@ def test_a_recipe_has_a_label_in_front_of_its_policy(tmp_path: Path, capsys: pyt
     assert "under shortest first" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_sweep_tells_a_policy_by_its_label(tmp_path: Path) -> None:
+def test_a_sweep_reports_a_policy_by_its_label(tmp_path: Path) -> None:
     recipe = tmp_path / "sweep.toml"
     recipe.write_text(
         '[workload]\nmodel = "lublin?jobs=30"\n[factors]\nseed = [1, 2]\n'
@@ -88,6 +88,6 @@ def test_a_sweep_tells_a_policy_by_its_label(tmp_path: Path) -> None:
         (["easy&ordering=sjf"], "easy&ordering=sjf"),
     ],
 )
-def test_a_label_that_is_none_is_told(policies: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_that_is_none_is_reported(policies: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--jobs", "20", *(word for one in policies for word in ("--policy", one))]) == 2
     assert what in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_the_short_options_are_those_of_four_long_ones() -> None:
     assert (args.policy, args.out, args.workers) == (["easy", "fcfs"], "out", 2)
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
     assert stop.value.code == 0
@@ -227,7 +227,7 @@ def test_bad_input_exits_with_two_and_one_line_on_standard_error(capsys: pytest.
         (PermissionError(13, "Permission denied", "/etc/x"), 2, "gridsim: error: /etc/x: Permission denied"),
     ],
 )
-def test_what_stops_a_verb_sets_the_exit_code(
+def test_the_error_of_a_verb_sets_the_exit_code(
     error: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopped(args: object) -> int:

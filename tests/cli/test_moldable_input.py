@@ -46,7 +46,7 @@ def compare(log: Path, *transforms: str, out: Path) -> int:
         ("cirne?admissible=all", "unknown value of cirne?admissible 'all'"),
     ],
 )
-def test_what_is_wrong_with_ranges_is_told_and_nothing_written(
+def test_errors_in_ranges_are_reported_and_nothing_written(
     log: Path, tmp_path: Path, transform: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(log, transform, out=tmp_path / "out") == 2
@@ -62,7 +62,7 @@ def test_what_is_wrong_with_ranges_is_told_and_nothing_written(
         ("1,4,8,-2", "ranges.csv line 2, field 'sigma': a sigma of -2.0"),
     ],
 )
-def test_a_file_with_a_range_that_is_none_is_told_with_its_line(
+def test_a_file_with_a_range_that_is_none_is_reported_with_its_line(
     log: Path, tmp_path: Path, line: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "ranges.csv"
@@ -72,7 +72,7 @@ def test_a_file_with_a_range_that_is_none_is_told_with_its_line(
 
 
 @pytest.mark.parametrize("line", ["x,4,10\n", "x,4,10\nx,8,-3\n"])
-def test_a_table_of_one_row_or_with_a_negative_time_is_told(
+def test_a_table_of_one_row_or_with_a_negative_time_is_reported(
     log: Path, tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "tables.csv"
@@ -88,14 +88,14 @@ def test_ranges_are_given_once(log: Path, tmp_path: Path, capsys: pytest.Capture
     assert "field 'moldable': the jobs already have ranges of cores; give ranges once" in capsys.readouterr().err
 
 
-def test_ranges_are_those_of_the_machine_that_is_asked_for(log: Path, tmp_path: Path) -> None:
+def test_ranges_are_those_of_the_machine_that_is_requested(log: Path, tmp_path: Path) -> None:
     assert compare(log, "moldable?range_factor=1&sigma=0", "load-factor?percent=150", out=tmp_path / "out") == 0
     entries = json.loads((tmp_path / "out" / "run.json").read_text())["workload"]["transforms"]
     assert [entry["transform"] for entry in entries] == ["moldable", "load-factor"]
     assert (entries[0]["cores"], entries[0]["moldable"], entries[0]["rows"]) == (8, 2, 3)
 
 
-def test_files_of_a_recipe_are_looked_for_beside_it(log: Path, tmp_path: Path) -> None:
+def test_files_of_a_recipe_are_searched_next_to_it(log: Path, tmp_path: Path) -> None:
     (tmp_path / "ranges.csv").write_text("job,minimum,maximum\n1,1,8\n")
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('policy = "easy"\n[workload]\nfile = "log.swf"\ntransforms = ["ranges?file=ranges.csv"]\n')

@@ -49,9 +49,7 @@ def test_a_run_on_nodes_is_valid_by_its_own_files(folder: Path, capsys: pytest.C
     assert "valid: none of 31 kinds of violations found" in capsys.readouterr().out
 
 
-def test_what_a_job_holds_too_little_of_is_found(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_small_allocations_are_found(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.reader((folder / "allocations.csv").read_text().splitlines()))
     rows[1][rows[0].index("memory")] = "1"
     changed = tmp_path / "allocations.csv"

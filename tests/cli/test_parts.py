@@ -155,7 +155,7 @@ def test_a_transform_in_a_plain_file_changes_the_workload(folder: Path) -> None:
     assert json.loads((folder / "gridsim-results" / "metrics.json").read_text())["fcfs"]["makespan"] == 50.0
 
 
-def test_a_reader_is_asked_only_for_what_it_names(folder: Path) -> None:
+def test_a_reader_gets_only_the_options_that_it_names(folder: Path) -> None:
     with pytest.raises(InputError, match="'timezone': is not an option of the format 'triples'; it has tick"):
         gs.read_workload("log.txt", format="parts.py:Triples", timezone="UTC")
     with pytest.raises(InputError, match="'rules': is not an option of the format 'triples'"):
@@ -216,7 +216,7 @@ def test_a_metric_in_a_plain_file_is_in_the_table_the_numbers_and_the_page(
     assert "Share of the jobs that waited longer than" in page
     assert ">long waits (limit=8)</th>" in page
     told = json.loads((out / "run.json").read_text())
-    assert told["asked"] == ["long_waits(limit=8)", "long_waits"]
+    assert told["measures"] == ["long_waits(limit=8)", "long_waits"]
     assert [plugin["file"] for plugin in told["plugins"]] == ["own.py"]
 
 
@@ -229,7 +229,7 @@ def test_a_charge_in_a_plain_file_is_a_number_of_the_run_and_a_column_of_its_job
     assert (price["value"], price["unit"]) == ("16.0", "EUR")
 
 
-def test_a_number_of_gridsims_own_is_shown_where_it_is_asked_for(
+def test_a_number_of_gridsims_own_is_shown_where_it_is_requested(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(compared("--metric", "wait_p99", "--metric", "makespan", "--no-page")) == 0
@@ -265,7 +265,7 @@ def test_recipes_and_python_name_metrics_and_charges_too(folder: Path) -> None:
         ("metric", "own.py:LongWaits?limits=3", "unknown parameter of own.py:LongWaits 'limits'"),
     ],
 )
-def test_what_is_wrong_with_a_metric_or_charge_is_said(
+def test_errors_in_a_metric_or_charge_are_reported(
     folder: Path, capsys: pytest.CaptureFixture[str], option: str, spec: str, told: str
 ) -> None:
     assert main(compared(f"--{option}", spec, "--no-page")) == 2

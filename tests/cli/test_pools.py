@@ -88,7 +88,7 @@ def test_partitions_of_no_known_size_cannot_be_apart(here: Path, capsys: pytest.
     assert "Partitions are not simulated: batch and gpu" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_log_of_several_clusters_is_asked_about(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_of_several_clusters_needs_a_choice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "two.txt", "--policy", "easy"]) == 2
     assert "contains 2 clusters: alpha (20 jobs), beta (10 jobs); choose one" in capsys.readouterr().err
     assert main(["workload", "check", "two.txt", "--cluster", "beta"]) == 0
@@ -106,7 +106,7 @@ def test_all_clusters_of_a_log_are_a_machine_of_several(here: Path, capsys: pyte
     assert sorted(clusters(here / "gridsim-results" / "easy")) == ["alpha"] * 20 + ["beta"] * 10
 
 
-def test_a_recipe_says_both(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recipe_states_both(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = here / "recipe.toml"
     recipe.write_text('policy = "easy"\n[workload]\nfile = "two.txt"\ncluster = "all"\n')
     assert main(["run", str(recipe), "--out", "out"]) == 0
@@ -130,6 +130,6 @@ def test_what_if_makes_a_machine_of_nodes_larger_by_its_nodes(here: Path, capsys
     assert "1 more node of 4 cores (+40 %)" in capsys.readouterr().out
 
 
-def test_what_if_tells_that_partitions_are_pooled(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_if_reports_that_partitions_are_pooled(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", "one.txt", "--policy", "easy", "--add-cores", "+50%"]) == 0
     assert "Partitions are not simulated: batch and gpu are one queue" in " ".join(capsys.readouterr().out.split())

@@ -14,7 +14,7 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.model.dates import calendar_of, duration, instant
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.questions.quote import busiest_moment
 from gridsim.record import Record, Status
 from gridsim.report.quotation import Quotation, sentences
@@ -46,8 +46,8 @@ def log(tmp_path: Path) -> Path:
 
 def with_job(workload: gs.Workload, at: float, cores: int, walltime: float, deadline: float | None) -> gs.Workload:
     """The whole log with one additional job, behind the others of its instant; its number is 0."""
-    more = {"job": 0, "submit": whole(at), "runtime": whole(walltime), "estimate": whole(walltime), "cores": cores}
-    more["deadline"] = NEVER if deadline is None else whole(deadline)
+    more = {"job": 0, "submit": to_us(at), "runtime": to_us(walltime), "estimate": to_us(walltime), "cores": cores}
+    more["deadline"] = NEVER if deadline is None else to_us(deadline)
     columns: dict[str, Any] = {name: np.append(getattr(workload, name), value) for name, value in more.items()}
     joined = replace(workload, **columns, labels={}, logged={})
     return joined.select(np.argsort(joined.submit, kind="stable"))
@@ -64,7 +64,7 @@ def outcome(workload: gs.Workload, policy: str) -> tuple[Record, int]:
 
 @pytest.mark.parametrize("at", MOMENTS)
 @pytest.mark.parametrize("policy", KEEPING_DEADLINES)
-def test_a_job_that_asks_for_the_quoted_deadline_is_taken_in_and_ends_by_it(
+def test_a_job_that_requests_the_quoted_deadline_is_taken_in_and_ends_by_it(
     site: gs.Workload, policy: str, at: float
 ) -> None:
     answer = gs.quote(site, at=at, cores=48, walltime=7200, policies=[policy])[policy]
@@ -72,14 +72,12 @@ def test_a_job_that_asks_for_the_quoted_deadline_is_taken_in_and_ends_by_it(
     assert record.status[row] == Status.completed
     assert record.end[row] <= answer.guaranteed
     assert record.promises is not None
-    assert record.promises.granted_us[row] == whole(answer.guaranteed)
+    assert record.promises.granted_us[row] == to_us(answer.guaranteed)
 
 
 @pytest.mark.parametrize("at", MOMENTS)
 @pytest.mark.parametrize("policy", ["msb", "mrt", "qops"])
-def test_a_job_that_asks_for_the_last_refused_deadline_is_turned_away(
-    site: gs.Workload, policy: str, at: float
-) -> None:
+def test_a_job_that_requests_the_last_refused_deadline_is_rejected(site: gs.Workload, policy: str, at: float) -> None:
     answer = gs.quote(site, at=at, cores=48, walltime=7200, policies=[policy])[policy]
     assert 0 < answer.guaranteed - answer.refused <= 1
     record, row = outcome(with_job(site, at, 48, 7200, answer.refused), policy)
@@ -116,7 +114,7 @@ def test_a_price_is_what_kill_and_restart_does(site: gs.Workload) -> None:
         assert record.lost.sum() == price.lost
 
 
-def test_a_deadline_that_no_kill_makes_possible_is_turned_away(site: gs.Workload) -> None:
+def test_a_deadline_that_no_kill_makes_possible_is_rejected(site: gs.Workload) -> None:
     found = gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["qops"])
     impossible = [price for price in found.prices if not price.possible]
     assert impossible
@@ -172,7 +170,7 @@ def test_at_the_last_event_of_the_log_the_machine_is_idle_and_later_it_is_not_kn
 
 
 def test_jobs_of_later_instants_change_no_answer(site: gs.Workload) -> None:
-    known = site.select(site.submit <= whole(93_600))
+    known = site.select(site.submit <= to_us(93_600))
     for workload in (site, known):
         found = gs.quote(workload, at=93_600, cores=48, walltime=7200, policies=["qops"]).to_dict()
         assert found == gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["qops"]).to_dict()
@@ -181,7 +179,7 @@ def test_jobs_of_later_instants_change_no_answer(site: gs.Workload) -> None:
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_is_told_in_tables_and_sentences(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_is_reported_in_tables_and_sentences(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--at", "15s", "--cores", "4", "--walltime", "0:00:20", "--policy", "qops", "--policy", "easy"]
     assert main(["quote", str(log), *words]) == 0
     told = capsys.readouterr().out
@@ -221,7 +219,7 @@ def test_json_has_everything_as_numbers(log: Path, capsys: pytest.CaptureFixture
     assert first["charge"] > last["charge"]
 
 
-def test_a_date_is_an_instant_where_the_log_says_when_it_began(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_date_is_an_instant_where_the_log_states_when_it_began(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--at", "1996-06-22T20:00:13", "--cores", "4", "--walltime", "20", "--policy", "qops", "--json"]
     assert main(["quote", str(log), *words]) == 0
     assert json.loads(capsys.readouterr().out)["at"] == 15.0
@@ -251,7 +249,7 @@ def test_bad_input_is_refused_with_value_and_rule(
     assert told in capsys.readouterr().err
 
 
-def test_a_log_without_the_size_of_its_machine_asks_for_the_right_option(
+def test_a_log_without_the_size_of_its_machine_is_an_error_with_the_right_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "small.swf"
@@ -282,7 +280,7 @@ def test_sentences_say_when_nothing_is_in_the_way() -> None:
     ]
 
 
-def test_sentences_tell_of_a_later_deadline_that_is_refused() -> None:
+def test_sentences_report_a_later_deadline_that_is_refused() -> None:
     answer = gs.quote(
         gs.Workload.from_columns(submit=[0], runtime=[9], cores=[1], cores_stated=1),
         at=1,
@@ -304,7 +302,7 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-5", "2x", "1h30", "nan", "2:60:00"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a duration; expected for example"):
         duration(text, "walltime")
 

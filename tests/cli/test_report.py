@@ -75,7 +75,7 @@ def test_a_streamed_record_makes_the_same_page(runs: Path, known: Path, tmp_path
 
 
 @pytest.mark.long
-def test_a_page_that_was_stopped_goes_on(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_was_stopped_continues(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["report", str(runs / "easy"), f"other={runs / 'fcfs'}", "--out", str(tmp_path)]
     with monkeypatch.context() as patched:
         patched.setattr(pictures, "winners", None)
@@ -111,7 +111,7 @@ def test_parts_of_other_records_are_not_taken(runs: Path, tmp_path: Path, monkey
         (replace(SCENARIO, model="lublin?jobs=40&cores=64", policy="qops"), "is not supported by this command"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_runs_that_cannot_be_compared_are_refused(
     runs: Path, tmp_path: Path, scenario: Scenario, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scenario.run().write(tmp_path / "other")

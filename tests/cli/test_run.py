@@ -149,7 +149,7 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
         (STREAMED + 'transforms = ["slice?jobs=5"]\n', "field 'workload.transforms'"),
     ],
 )
-def test_what_needs_all_jobs_exits_with_two_and_writes_nothing(
+def test_options_that_need_all_jobs_exit_with_two_and_write_nothing(
     recipe: Path, capsys: pytest.CaptureFixture[str], recipe_text: str, output: str
 ) -> None:
     recipe.write_text(recipe_text)

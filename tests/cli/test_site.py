@@ -275,7 +275,7 @@ def test_a_key_changes_one_part_of_the_site(
     assert [it["policy"] for it in json.loads(capsys.readouterr().out)["answers"]] == ["x"]
 
 
-def test_what_a_key_sets() -> None:
+def test_keys_and_their_effects() -> None:
     keys = (
         "SchedulerParameters+=bf_interval=10,bf_max_job_test=100&SchedulerParameters-=bf_window&PriorityFlags+=MAX_TRES"
     )
@@ -300,7 +300,7 @@ def test_what_a_key_sets() -> None:
         ("qos.high.GrpWall=60", "QOS GrpWall"),
     ],
 )
-def test_what_is_not_modelled_is_named_as_without_effect(
+def test_unmodelled_keywords_are_named_as_without_effect(
     key: str, named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["calibrate", LOG, "--site", SITE, "--policy", "site", "--policy", f"x=site?{key}"]) == 0

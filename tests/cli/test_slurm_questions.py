@@ -46,7 +46,7 @@ def test_the_machine_grows_by_whole_nodes_and_says_what_it_made_of_other_sizes(
 
 
 @pytest.mark.long
-def test_halving_is_told_in_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_halving_is_reported_in_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     now, more, _ = changes(["--halve"], capsys).values()
     assert more["metrics"]["wait_mean"] <= now["metrics"]["wait_mean"] / 2
     assert more["change"].startswith(f"{(more['cores'] - 32) // 4} more nodes of 4 cores")
@@ -64,7 +64,7 @@ def test_a_step_that_is_no_node_is_refused(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.long
-def test_what_if_of_a_comparison_asks_the_same_sizes_of_both_policies(
+def test_what_if_of_a_comparison_queries_the_same_sizes_of_both_policies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["compare", str(LOG), "--policy", "easy", "--policy", POLICY, "--own", "easy", "--what-if", "--no-page"]
@@ -105,7 +105,7 @@ def as_of(seconds: int, path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_that_wait_still_are_before_the_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = str(as_of(600, tmp_path / "now.txt"))
     # Alice's share is used up, so her job is behind the queue. A job without a user starts at 655 s with any queue.
     words = ["quote", log, "--at", "now", "--user", "alice", *QUOTE]
@@ -116,7 +116,7 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
     assert with_queue["answers"][0]["start"] > without["answers"][0]["start"]
 
 
-def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_that_still_wait_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quote", str(as_of(600, tmp_path / "now.txt")), "--at", "now", *QUOTE[:-1]]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "repaired: the run time becomes the requested walltime (--on still-waiting=repair)" in told
@@ -132,7 +132,7 @@ def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) 
     assert starts["frank"] < starts["alice"]  # users with used-up shares are later in the queue
 
 
-def test_who_may_submit_one_job_more_is_not_turned_away_by_the_question(
+def test_a_user_with_one_more_submission_allowed_is_not_rejected_by_a_quote(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "slurm.conf").write_text(
@@ -233,20 +233,20 @@ def test_gpus_licences_memory_and_limits_of_a_quoted_job_count_under_slurm(
         (["--task-gpus", "1", "--gpu-kind", "a", "--gpu-kind", "b"], "expected one GPU type"),
     ],
 )
-def test_what_a_slurm_site_cannot_be_asked_for_is_refused(
+def test_unsupported_questions_about_a_slurm_site_are_refused(
     words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(of_gpu_site(tmp_path, "1000", 4, *words)) == 2
     assert told in " ".join(capsys.readouterr().err.split())
 
 
-def test_limits_of_the_partition_that_is_asked_for_hold(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_of_the_partition_that_is_requested_hold(capsys: pytest.CaptureFixture[str]) -> None:
     refused = answer(["quote", str(LOG), "--at", "900", "--partition", "debug", *QUOTE], capsys)
     assert refused["answers"][0]["start"] is None  # 16 cores exceed its cores, and 5 min exceeds its time limit
 
 
 @pytest.mark.long
-def test_the_owner_is_told_and_names_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_owner_is_reported_and_names_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["quote", str(LOG), "--at", "900", *QUOTE[:-1]]
     assert main([*words, "--user", "alice", "--account", "physics"]) == 0
     assert "job: 16 cores for 5 min, user alice, account physics" in " ".join(capsys.readouterr().out.split())
@@ -265,7 +265,7 @@ UNKNOWN = "nknown to Slurm and ignored: PriorityWeigthAge (did you mean Priority
 
 
 @pytest.mark.long
-def test_a_misspelt_key_and_one_that_is_not_modelled_stand_beside_the_answer_and_on_the_page(
+def test_a_misspelt_key_and_one_that_is_not_modelled_are_next_to_the_answer_and_on_the_page(
     misspelt: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(LOG), "--policy", misspelt, "--policy", "easy", "--out", str(tmp_path / "out")]) == 0
@@ -287,7 +287,7 @@ def test_a_misspelt_key_and_one_that_is_not_modelled_stand_beside_the_answer_and
         ["quote", str(LOG), "--cores", "16", "--walltime", "5m"],
     ],
 )
-def test_every_verb_that_loads_a_site_tells_its_slips(
+def test_every_verb_that_loads_a_site_reports_its_slips(
     words: list[str], misspelt: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words, "--policy", misspelt]) == 0
@@ -299,7 +299,7 @@ RESERVATION = "ReservationName={name} StartTime={start} EndTime={end} Nodes=n1 F
 
 
 @pytest.mark.long
-def test_local_dates_beside_unix_times_need_the_zone_of_the_site(
+def test_local_dates_with_unix_times_need_the_zone_of_the_site(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["explain", str(tmp_path / "out"), "41273", "--json"]
@@ -339,7 +339,7 @@ def test_reservations_are_read_in_the_zone_of_the_log_and_named_where_they_lie_o
     assert "reservation now (2026-11-21 08:00 to 08:05)" in told, "the log ends at 07:17 UTC"
 
 
-def test_a_recipe_that_names_a_site_tells_its_slips(
+def test_a_recipe_that_names_a_site_reports_its_slips(
     misspelt: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = tmp_path / "recipe.toml"

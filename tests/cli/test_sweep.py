@@ -146,7 +146,7 @@ def test_a_sweep_that_grew_keeps_its_finished_runs() -> None:
 # Progress
 
 
-def test_plain_lines_tell_how_far_it_is_and_how_long_it_will_take(
+def test_plain_lines_report_how_far_it_is_and_how_long_it_will_take(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)
@@ -219,7 +219,7 @@ def test_json_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) ->
 # What fails
 
 
-def test_a_run_that_fails_is_told_and_run_again_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_fails_is_reported_and_run_again_when_requested(capsys: pytest.CaptureFixture[str]) -> None:
     text = numbered(PICKY, "Picky")
     for words, output in [
         ((), "failed: number"),
@@ -233,7 +233,7 @@ def test_a_run_that_fails_is_told_and_run_again_when_asked(capsys: pytest.Captur
     assert sum("error" in entry for entry in journal) == 2
 
 
-def test_a_policy_that_was_mended_is_run_anew_and_the_old_failure_is_forgotten(
+def test_a_policy_that_was_mended_is_run_again_and_the_old_failure_is_forgotten(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     sweep(text=numbered(PICKY, "Picky"))
@@ -326,7 +326,7 @@ def test_tables_of_falsified_results_are_made_again() -> None:
     assert contents(Path("campaign-results")) == before
 
 
-def test_a_store_of_an_earlier_version_goes_on_without_its_torn_results() -> None:
+def test_a_store_of_an_earlier_version_continues_without_its_torn_results() -> None:
     sweep()
     before = contents(Path("campaign-results"))
     files = sorted(Path("campaign-results/runs").rglob("*.json"))
@@ -457,7 +457,7 @@ def test_damaged_results_are_not_merged(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.long
-def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stores_that_cannot_be_merged_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     sweep("--out", "one")
     sweep("--out", "other", text=RECIPE.replace("last = 3", "last = 4"))
     capsys.readouterr()

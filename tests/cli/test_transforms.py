@@ -36,7 +36,7 @@ def deadlines(table: Path) -> dict[int, float]:
         return {int(row["job"]): float(row["deadline"]) for row in csv.DictReader(rows)}
 
 
-def test_deadlines_come_from_the_reference_on_the_machine_that_is_asked_for(
+def test_deadlines_are_from_the_reference_on_the_machine_that_is_requested(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(log, "deadlines?stringency=0.2", out=tmp_path / "out") == 0
@@ -100,7 +100,7 @@ def test_a_packed_workload_runs_from_a_recipe(tmp_path: Path, capsys: pytest.Cap
         ("slice?first=99", "selects no job; the workload is"),
     ],
 )
-def test_what_is_wrong_with_a_transform_is_told_and_nothing_written(
+def test_errors_in_a_transform_are_reported_and_nothing_written(
     log: Path, tmp_path: Path, transform: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(log, transform, out=tmp_path / "out") == 2

@@ -82,14 +82,14 @@ def test_the_page_of_users_who_react_is_made_with_what_if(tmp_path: Path) -> Non
     assert 'id="what-if"' in page
 
 
-def test_without_the_option_jobs_come_at_the_times_of_the_log(log: Path, tmp_path: Path) -> None:
+def test_without_the_option_jobs_arrive_at_the_times_of_the_log(log: Path, tmp_path: Path) -> None:
     for name, words in (("plain", []), ("fixed", ["--users", "fixed"])):
         assert main(["compare", str(log), *words, "--policy", "easy", "--no-page", "--out", str(tmp_path / name)]) == 0
     assert rows(tmp_path / "plain" / "easy") == rows(tmp_path / "fixed" / "easy")
     assert "logged_submit" not in rows(tmp_path / "plain" / "easy")[0]
 
 
-def test_what_users_wait_for_is_found_before_the_load_is_raised(
+def test_reactions_are_found_before_the_load_is_raised(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--transform", "expand?load=1.5", "--policy", "easy", "--no-page", "--out", str(tmp_path / "out")]
@@ -99,7 +99,7 @@ def test_what_users_wait_for_is_found_before_the_load_is_raised(
     assert max(gaps) <= 300  # at most one other job is ever ahead
 
 
-def test_a_log_that_names_what_jobs_come_after_needs_no_starts(
+def test_a_log_that_names_what_jobs_depend_on_needs_no_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare, out = swf(tmp_path / "bare.swf", wait=-1), tmp_path / "out"
@@ -130,7 +130,7 @@ def test_whatif_takes_users_too(log: Path, capsys: pytest.CaptureFixture[str]) -
     assert len(json.loads(capsys.readouterr().out)["changes"]) == 2
 
 
-def test_a_recipe_says_it_with_a_key(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recipe_states_it_with_a_key(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('policy = "easy"\n[workload]\nfile = "log.swf"\nusers = "react"\n')
     assert main(["run", str(recipe), "--out", str(tmp_path / "out")]) == 0

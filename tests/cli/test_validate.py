@@ -98,14 +98,14 @@ def test_the_machine_may_be_given(log: Path, capsys: pytest.CaptureFixture[str])
     assert "8 cores (given)" in capsys.readouterr().out
 
 
-def test_small_differences_are_told_to_be_none_by_the_tolerance(log: Path) -> None:
+def test_differences_below_the_tolerance_are_reported_as_none(log: Path) -> None:
     path = log.parent / "rounded.csv"
     path.write_text("job,start,end\n1,0,10.0004\n2,10,20\n3,2,7\n")
     assert validate(path, log) == 1
     assert validate(path, log, "--tolerance", "0.001") == 0
 
 
-def test_what_cannot_be_read_is_exit_code_2(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_input_is_exit_code_2(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = log.parent / "theirs.csv"
     path.write_text("job,start,end\n1,0,ten\n")
     assert validate(path, log) == 2
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_exit_code_2(log: Path, capsys: pytest.CaptureFix
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
 @pytest.mark.parametrize("limits", ["refuse", "clip", "split"])
-def test_results_of_jobs_above_a_limit_are_valid_alone_and_beside_their_log(
+def test_results_of_jobs_above_a_limit_are_valid_alone_and_with_their_log(
     limits: str, overrun: str, long: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = limited(long, "--limits", limits, "--overrun", overrun)

@@ -32,7 +32,7 @@ def test_halving_says_how_many_cores(capsys: pytest.CaptureFixture[str]) -> None
     assert (more["cores"] - 32) % 4 == 0
 
 
-def test_a_size_that_halves_and_is_asked_for_too_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_size_that_halves_and_is_requested_too_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     enough = list(told(["--halve", "--node", "4"], capsys).values())[1]["cores"]
     found = told(["--halve", "--node", "4", "--add-cores", f"{enough - 32:g}"], capsys)
     assert [one["cores"] for one in found.values()] == [32, enough]
@@ -81,7 +81,7 @@ def test_bad_questions_are_refused(words: list[str], message: str, capsys: pytes
 MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini" / "sacct.txt"
 
 
-def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
+def test_the_page_has_a_picture_and_states_the_validation_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["whatif", str(MINI), "--machine", "64", "--add-cores=-25%,+50%", "--out", str(tmp_path)]) == 0
@@ -90,16 +90,16 @@ def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
     page = (tmp_path / "whatif.html").read_text()
     assert page.count("<svg") == 2
     assert "Not validated: name the site" in page
-    trust = json.loads((tmp_path / "whatif.json").read_text())["trust"]
+    trust = json.loads((tmp_path / "whatif.json").read_text())["validation"]
     assert trust["numbers"]["jobs"] == 272
 
 
-def test_a_workload_that_never_ran_anywhere_is_trusted_by_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_workload_without_a_recorded_schedule_has_no_validation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(SMALL) == 0
     assert "Validation of" not in capsys.readouterr().out
 
 
-def test_it_is_asked_of_shaken_jobs_and_of_users_drawn_anew_too(
+def test_it_is_computed_for_shaken_jobs_and_resampled_users_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [

@@ -52,7 +52,7 @@ def test_nodes_of_a_machine_without_partitions_are_described(capsys: pytest.Capt
     assert "Added: 2 nodes of 32 cores and 128 GiB of memory." in " ".join(capsys.readouterr().out.split())
 
 
-def test_waits_of_gpu_jobs_are_those_of_the_runs_of_their_own(
+def test_waits_of_gpu_jobs_are_those_of_their_runs(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes, told = asked(site, ["--add-nodes", "gpu:+1"], capsys)

@@ -31,7 +31,7 @@ def written(folder: Path) -> dict[str, bytes]:
     ],
     ids=["compare", "whatif", "halve"],
 )
-def test_workers_change_nothing_in_what_is_written_and_told(
+def test_workers_change_nothing_in_what_is_written_and_reported(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ class Faulty:
 @pytest.mark.parametrize(
     ("does", "error"), [("return [0.0]", "gridsim: error: "), ("return queue.cores[:-1] * 1.0", "gridsim: error: ")]
 )
-def test_a_policy_that_fails_in_a_worker_is_told_as_in_this_process(
+def test_a_policy_that_fails_in_a_worker_is_reported_as_in_this_process(
     does: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -216,7 +216,7 @@ def test_every_kind_has_its_option_with_its_rules(kind, log, capsys):
         run("check", log, *option(kind, "ignore").split())
 
 
-def test_several_files_of_sacct_are_checked_as_one_and_told_apart(tmp_path, capsys):
+def test_several_files_of_sacct_are_checked_as_one_and_distinguished(tmp_path, capsys):
     header, line = "JobID|Submit|Start|End|AllocCPUS|State\n", "|1795244026|1795244030|1795244090|2|COMPLETED\n"
     january, february = tmp_path / "jan.txt", tmp_path / "feb.txt"
     january.write_text(header + "7" + line)
@@ -229,7 +229,7 @@ def test_several_files_of_sacct_are_checked_as_one_and_told_apart(tmp_path, caps
     assert len(Scenario.from_mapping(recipe, path=tmp_path / "recipe.toml").load()) == 2
 
 
-def test_load_tells_what_was_read(log):
+def test_load_reports_what_was_read(log):
     jobs, platform = loaded(log)
     assert (len(jobs), platform.cores, platform.origin) == (2, 8, "MaxProcs")
     assert source.summary_lines(jobs, platform) == [
@@ -241,7 +241,7 @@ def test_load_tells_what_was_read(log):
     ]
 
 
-def test_load_counts_allocated_cores_that_stood_in_for_requests(tmp_path):
+def test_load_counts_allocated_cores_that_replaced_requests(tmp_path):
     (tmp_path / "log.swf").write_text("1 0 -1 10 2 -1 -1 -1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
     lines = source.summary_lines(*loaded(tmp_path / "log.swf", "--machine", 4))
     assert "machine: 4 cores (given)" in lines
@@ -254,7 +254,7 @@ def test_without_a_log_the_built_in_workload_is_loaded():
     assert "seed 5" in source.summary_lines(jobs, platform)[0]
 
 
-def test_options_of_the_built_in_workload_are_refused_beside_a_log(log):
+def test_options_of_the_built_in_workload_are_refused_with_a_log(log):
     with pytest.raises(InputError, match="--load apply to the built-in workload"):
         loaded(log, "--load", 0.5)
 

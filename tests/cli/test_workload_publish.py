@@ -53,7 +53,7 @@ def given_away(gpus: list[str]) -> Path:
     return published(Path(gpus[0]).parent, *gpus)
 
 
-def test_one_folder_with_all_that_a_workshop_asks_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_folder_has_all_files_that_a_workshop_requires(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = published(tmp_path, str(LOG), "--shift", "--title", "Our site, 2026")
     told = capsys.readouterr().out
     assert "386 jobs, 14 left out; README.md describes them" in told
@@ -120,7 +120,7 @@ def test_the_same_log_and_key_are_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_the_site_says_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_statements_of_the_site_are_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "about.md").write_text("## System\n\nForty nodes.\n")
     out = published(tmp_path, str(LOG), "--about", str(tmp_path / "about.md"), "--machine", "128")
     assert "for the site to complete" not in capsys.readouterr().out
@@ -138,7 +138,7 @@ def test_a_trace_is_not_published_over_itself(tmp_path: Path, capsys: pytest.Cap
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
 
 
-def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_input_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "notes.txt").write_text("for us")
     published(tmp_path, str(LOG), code=2)

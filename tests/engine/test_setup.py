@@ -162,14 +162,14 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
         ),
     ],
 )
-def test_where_it_cannot_be_it_says_why(jobs: Workload, how: dict[str, Any], why: str) -> None:
+def test_impossible_cases_have_a_reason(jobs: Workload, how: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why) as error:
         simulate(jobs, engine="compiled", **how)
     assert error.value.field == "engine"
     simulate(jobs, engine="auto", **how)
 
 
-def test_a_user_is_told_and_the_command_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_user_error_is_reported_and_the_command_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--jobs", "20", "--policy", "p-slr-sf", "--engine", "compiled", "--no-page"]) == 2
     told = capsys.readouterr().err
     assert "'engine'" in told
@@ -185,7 +185,7 @@ def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, cale
     assert len(calendars) == 1
 
 
-def test_what_is_compiled_already_is_taken_for_small_runs_too(
+def test_cached_loops_are_used_for_small_runs_too(
     monkeypatch: pytest.MonkeyPatch, calendars: list[CompiledRun]
 ) -> None:
     monkeypatch.setattr(choice, "is_kept", lambda loop: True)
@@ -196,7 +196,7 @@ def test_what_is_compiled_already_is_taken_for_small_runs_too(
     assert len(calendars) == 1
 
 
-def test_an_ordering_in_python_is_asked_at_the_same_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordering_in_python_is_evaluated_at_the_same_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
     # At 4 s job 1 exceeds its estimate, and job 4, which is too wide, arrives: one cycle for it, one at the end of the
     # instant.
     jobs = Workload.from_columns(
@@ -213,7 +213,9 @@ def test_an_ordering_in_python_is_asked_at_the_same_passes(monkeypatch: pytest.M
     assert heard[1] == heard[2] == heard[0]
 
 
-def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_change_nothing_progress_continues_and_an_interrupt_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     n = 5000
     jobs = Workload.from_columns(submit=np.arange(n), runtime=np.full(n, 9), cores=1)
     platform = Platform.single(4)
@@ -243,14 +245,14 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
 )
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_the_machine_refuses_what_it_has_not(engine: Any, instant: Any, cores: int, why: str) -> None:
-    world = World(JOBS, Platform.single(4), Backfilling(), Run(instant=instant, engine=engine), room=0)
+    world = World(JOBS, Platform.single(4), Backfilling(), Run(instant=instant, engine=engine), max_jobs=0)
     world.clusters[0].scheduler._state.meta[running.TOTAL] = cores  # type: ignore[attr-defined]  # it is mistaken
     with pytest.raises(PolicyError) as error:
         world.complete()
     assert why in str(error.value)
 
 
-def test_an_engine_is_told_and_no_other_is_known() -> None:
+def test_an_engine_is_reported_and_no_other_is_known() -> None:
     assert simulate(JOBS, engine="simpy").options["engine"] == "simpy"
     assert simulate(JOBS).options["engine"] == "auto"
     with pytest.raises(InputError, match="'fast' is not one of auto, simpy, compiled"):

@@ -81,7 +81,7 @@ def simulate(rows: Sequence[tuple[int, ...]], scheduler: Any, cores: int = 4, **
 # -- the order of one instant ----------------------------------------------------------------------------------------
 
 
-def test_batched_tells_all_ends_then_all_arrivals_then_asks_once() -> None:
+def test_batched_reports_all_ends_then_all_arrivals_before_one_cycle() -> None:
     scheduler = Told()
     simulate([(0, 10, 2), (0, 10, 2), (10, 5, 2), (10, 5, 2)], scheduler)
     assert scheduler.log == [
@@ -101,7 +101,7 @@ def test_batched_tells_all_ends_then_all_arrivals_then_asks_once() -> None:
     ]
 
 
-def test_per_event_tells_each_arrival_then_each_end_in_order_of_starting_and_asks_after_each() -> None:
+def test_per_event_reports_each_arrival_then_each_end_in_order_of_starting_with_a_cycle_after_each() -> None:
     scheduler = Told()
     # The second starts at 0; the first arrives with it, but exceeds the cores then free and starts at 4.
     simulate([(0, 4, 3), (0, 9, 2), (1, 5, 2), (9, 1, 1)], scheduler, instant="per-event")
@@ -141,7 +141,7 @@ def test_per_event_ends_jobs_in_the_order_in_which_they_started() -> None:
     ]
 
 
-def test_an_overrun_is_told_with_an_expected_end_that_doubles_away() -> None:
+def test_an_overrun_is_reported_with_an_expected_end_that_doubles_away() -> None:
     scheduler = Told()
     simulate([(0, 20, 1, 4)], scheduler, overrun="extend")
     assert [entry for entry in scheduler.log if entry[0] == "overran"] == [
@@ -161,7 +161,7 @@ def test_a_job_that_ends_when_it_is_expected_to_is_no_overrun(instant: str) -> N
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-def test_overruns_of_an_instant_are_told_before_its_arrivals(instant: str) -> None:
+def test_overruns_of_an_instant_are_reported_before_its_arrivals(instant: str) -> None:
     scheduler = Told()
     simulate([(0, 9, 1, 4), (4, 1, 1)], scheduler, overrun="extend", instant=instant)
     log = scheduler.log
@@ -171,7 +171,7 @@ def test_overruns_of_an_instant_are_told_before_its_arrivals(instant: str) -> No
 # -- rejected decisions ----------------------------------------------------------------------------------------------
 
 
-def test_a_job_wider_than_the_machine_is_rejected_and_nobody_is_asked_about_it() -> None:
+def test_a_job_wider_than_the_machine_is_rejected_without_a_query() -> None:
     scheduler = Told()
     record = simulate([(0, 10, 5), (1, 10, 4)], scheduler)
     assert record.status.tolist() == [Status.rejected, Status.completed]
@@ -256,7 +256,7 @@ def test_a_scheduler_that_leaves_jobs_waiting_is_refused() -> None:
         simulate([(0, 10, 1), (1, 10, 1)], Idle())
 
 
-def test_a_scheduler_is_woken_when_it_asked_for_it() -> None:
+def test_a_scheduler_is_woken_at_its_requested_time() -> None:
     class Later(Told):
         """Starts waiting requests at 25, although no event happens then."""
 
@@ -317,7 +317,7 @@ def test_a_quote_that_is_none_is_refused(quote: Any) -> None:
         simulate([(0, 10, 1)], Wrong())
 
 
-def test_a_size_is_that_of_the_start_and_nobody_writes_into_the_requests() -> None:
+def test_a_size_is_that_of_the_start_and_requests_are_read_only() -> None:
     class Wider(Told):
         """Starts the moldable job on 3 cores."""
 
@@ -342,7 +342,7 @@ def test_a_size_is_that_of_the_start_and_nobody_writes_into_the_requests() -> No
 @pytest.mark.parametrize(
     ("then", "status", "end"), [("requeue", Status.completed, 20), ("cancel", Status.cancelled, 4)]
 )
-def test_who_makes_room_for_a_request_that_is_taken_in_stops_before_the_next_one_comes(
+def test_a_job_preempted_for_an_admitted_request_stops_before_the_next_arrival(
     then: Any, status: Status, end: float
 ) -> None:
     class Impatient(Told):
@@ -372,7 +372,7 @@ def test_a_job_above_its_walltime_is_killed_there() -> None:
     assert record.status.tolist() == [Status.killed_walltime, Status.completed]
 
 
-def test_a_job_above_its_walltime_goes_on_where_it_is_extended() -> None:
+def test_a_job_above_its_walltime_continues_where_it_is_extended() -> None:
     record = simulate([(0, 10, 1, 6), (0, 6, 1, 6)], Told(), overrun="extend")
     assert record.end.tolist() == [10, 6]
     assert record.status.tolist() == [Status.completed, Status.completed]

@@ -59,7 +59,7 @@ def test_data_for_the_same_cluster_are_there_at_once(start: str) -> None:
     assert ready(chain, Platform(Platform.single(1).root, network=Network(ccr="9", transfer_start=start))) == [0, 3, 5]  # type: ignore[arg-type]
 
 
-def test_a_job_goes_on_while_parts_of_it_wait() -> None:
+def test_a_job_continues_while_parts_of_it_wait() -> None:
     # 0 -> 1 -> 3 and 0 -> 2 on two cores, of which another job holds one until 20
     tasks = Tasks.from_edges(counts=[1, 4], runtime=[20, 2, 3, 4, 1], cores=1, edges=[(1, 2), (1, 3), (2, 4)])
     found = times(tasks, Platform.single(2), submit=(0, 0))
@@ -85,7 +85,7 @@ def test_a_repeated_edge_is_one_edge() -> None:
     assert ready(tasks, Platform.single(1)) == [0, 3]
 
 
-def test_a_task_that_is_killed_at_its_estimate_lets_its_job_go_on_and_is_told() -> None:
+def test_a_task_that_is_killed_at_its_estimate_lets_its_job_continue_and_is_reported() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[9, 2], estimate=[4, 2], cores=1, edges=[(0, 1)])
     killed = times(tasks, Platform.single(1))
     assert (killed.end_us // SECOND).tolist() == [4, 6]

@@ -18,11 +18,11 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.record import Record
+from gridsim.testing.allocation_checks import misplaced
 from gridsim.testing.invariants import violations
-from gridsim.testing.pieces import misplaced
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import asked_of, platform_of, workload_of
@@ -88,7 +88,7 @@ def one_by_one(jobs: Sequence[Job]) -> Workload:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_task_is_a_job_of_its_own(policy: str) -> None:
+def test_a_task_is_a_separate_job(policy: str) -> None:
     rng = np.random.default_rng([29, POLICIES.index(policy)])
     for number in range(12):
         machine = draw_machine(rng)

@@ -46,7 +46,7 @@ def test_a_node_that_never_returns_leaves_jobs_waiting() -> None:
     assert record.interruptions.end_us.tolist() == [5_000_000]
 
 
-def test_the_run_ends_although_nodes_fail_for_ever() -> None:
+def test_the_run_ends_although_failures_have_no_end() -> None:
     jobs = _jobs(submit=[0], runtime=[100], cores=[2])
     record = _run(jobs, "fcfs", Failures(models=[FailureModel(mtbf=1000.0, mttr=10.0)]))
     assert record.status_names.tolist() == ["completed"]
@@ -111,7 +111,7 @@ def test_max_restarts_and_cancel_end_a_job() -> None:
     assert result.metrics()["failed"] == 2
 
 
-def test_a_task_begins_anew_and_a_failed_one_cancels_its_successors() -> None:
+def test_a_task_restarts_and_a_failed_one_cancels_its_successors() -> None:
     tasks = Tasks.from_edges(
         counts=[5],
         runtime=[8, 15, 10, 10, 5],

@@ -72,7 +72,7 @@ def test_a_delivery_between_two_ticks_counts_at_the_next() -> None:
     assert delivered([(0, 10, 0, 1), (2, 8, 0, 1)], kind="shared", ccr="1/4") == [15, 14]
 
 
-def test_who_is_held_up_elsewhere_leaves_its_share_to_others() -> None:
+def test_a_job_that_is_held_up_elsewhere_leaves_its_share_to_others() -> None:
     # Two transfers into c1 get half the rate each; the third shares the uplink of c0 with one of them and gets half.
     # With a cap of 1/4 no transfer delays another.
     rows = [(0, 8, 0, 1), (0, 8, 2, 1), (0, 8, 0, 3)]
@@ -130,7 +130,7 @@ def test_transfers_that_start_together_do_not_join_one_that_is_under_way(kind: A
 # -- slots -------------------------------------------------------------------------------------------------------------
 
 
-def test_transfers_take_turns_for_a_slot_first_come_first_served() -> None:
+def test_transfers_use_a_slot_in_order_of_arrival() -> None:
     rows = [(0, 4, 0, 1), (0, 6, 0, 1), (0, 5, 0, 1)]
     # 4 to 8; the transfer that waits at 5 next, 8 to 13; then the one from 6, 13 to 19
     assert delivered(rows, kind="fifo", ccr="1") == [8, 19, 13]

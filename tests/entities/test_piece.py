@@ -24,7 +24,7 @@ def piece(rows: Sequence[int] = range(4)) -> Piece:
     return Piece(rows, REQUESTS, delay)
 
 
-def test_kinds_come_in_order_of_first_appearance_with_their_widest_task() -> None:
+def test_kinds_arrive_in_order_of_first_appearance_with_their_widest_task() -> None:
     assert piece().kinds == ("B", "A")
     assert piece().widest == {"B": 2, "A": 6}
 
@@ -39,7 +39,7 @@ def test_a_piece_is_divided_by_kind_and_by_task() -> None:
     assert list(piece().alone(2).requests) == [2]
 
 
-def test_delays_are_those_of_its_own_tasks() -> None:
+def test_delays_are_those_of_its_tasks() -> None:
     assert piece().delay_to(2) == 12
     assert piece().of_kind("B").delay_to(2) == 4
 

@@ -80,13 +80,13 @@ class Asked:
         return Decision(starts_of(started))
 
 
-def test_every_able_cluster_of_the_whole_tree_is_asked_once_in_tree_order() -> None:
+def test_every_able_cluster_of_the_whole_tree_is_evaluated_once_in_tree_order() -> None:
     scheduler = Asked()
     simulated(jobs((0, 5, 3, 50)), SITES, scheduler)
     assert scheduler.log == [("quote", 1, 0), ("quote", 2, 0), ("quote", 3, 0), ("commit", 1, 0)]
 
 
-def test_a_single_able_cluster_is_asked_once() -> None:
+def test_a_single_eligible_cluster_is_queried_once() -> None:
     scheduler = Asked()
     simulated(jobs((0, 5, 2, 50)), Platform(RouterSpec("root", (ClusterSpec("a", 1), ClusterSpec("b", 2)))), scheduler)
     assert scheduler.log == [("quote", 1, 0), ("commit", 1, 0)]
@@ -106,7 +106,7 @@ def test_a_job_that_every_cluster_refuses_is_unadmitted_and_one_that_none_can_ho
     assert record.status.tolist() == [Status.unadmitted, Status.rejected]
 
 
-def test_what_asks_for_more_than_one_cluster_could_promise_is_shared_out() -> None:
+def test_requests_beyond_one_cluster_are_shared_out() -> None:
     # Each of three jobs needs a whole cluster at once; the third could only end at 20.
     record = simulated(jobs((0, 10, 4, 10), (0, 10, 4, 10), (0, 10, 4, 19)), PAIR)
     assert record.status.tolist() == [Status.completed, Status.completed, Status.unadmitted]
@@ -121,7 +121,7 @@ def test_where_both_grant_the_deadline_the_earlier_start_decides() -> None:
 
 @pytest.mark.parametrize(("tolerance", "status"), [(1.0, Status.unadmitted), (2.0, Status.completed)])
 def test_the_earliest_offer_of_all_is_put_to_the_user(tolerance: float, status: Status) -> None:
-    # At 1, a is busy until 30 and b until 20; the job requests an end by 16.
+    # PriorityEvent 1, a is busy until 30 and b until 20; the job requests an end by 16.
     rows = (0, 30, 4, 30.0), (0, 20, 4, 20.0), (1, 10, 4, 16.0)
     record = simulated(jobs(*rows, tolerance=tolerance), PAIR, "fqops")
     assert record.promises is not None
@@ -149,7 +149,7 @@ def test_jobs_without_deadlines_go_where_they_would_start_first(policy: str) -> 
 
 
 @pytest.mark.parametrize("how", ["expected-queue", "expected-queue?work=queued"])
-def test_a_job_that_is_turned_away_is_no_load(how: str) -> None:
+def test_a_job_that_is_rejected_is_no_load(how: str) -> None:
     # The second cannot end by 15 after the first; a load of its 40 core-seconds would send the third to b.
     rows = (0, 10, 4, 10.0), (0, 20, 1, 20.0), (1, 10, 3, 11.0), (11, 1, 4, 12.0), (11, 1, 4, 12.0)
     record = simulated(jobs(*rows), PAIR, how=how)
@@ -172,13 +172,13 @@ def test_policies_without_plans_have_nothing_to_compare(how: str, platform: Plat
     assert error.value.field == "balancer"
 
 
-def test_jobs_of_several_tasks_have_no_quotes_to_compare() -> None:
+def test_dag_jobs_have_no_quotes_to_compare() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], kind=[0, 0], kinds=("any",), edges=[(0, 1)])
     with pytest.raises(InputError, match="compares quotes for jobs of one task; the workload has DAG jobs"):
         simulated(Workload.from_tasks(tasks, submit=[0]), PAIR, "conservative")
 
 
-def test_a_scheduler_that_has_a_plan_and_quotes_nothing_is_told() -> None:
+def test_a_scheduler_that_has_a_plan_and_quotes_nothing_is_reported() -> None:
     class Silent(Asked):
         def quote(self, request: int, now: int) -> Quote | None:
             return Quote(request)

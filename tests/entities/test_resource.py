@@ -98,7 +98,7 @@ def test_nothing_is_granted_twice_within_an_instant_of_events(what: str) -> None
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_a_job_that_ends_now_holds_may_be_lent_between_two_events(what: str) -> None:
+def test_cores_of_a_job_that_ends_now_may_be_lent_between_two_events(what: str) -> None:
     """The second arrives as the first ends; its arrival is the earlier event of that instant."""
     cores, places, _ = WRONG[what]
     record = ran(*places, cores=cores, submit=[0, 10], instant="per-event")
@@ -127,7 +127,7 @@ def test_what_a_job_that_ends_now_holds_may_be_lent_between_two_events(what: str
     ],
 )
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-def test_what_is_no_placement_is_refused(place: Placement, told: str, instant: str) -> None:
+def test_an_invalid_placement_is_refused(place: Placement, told: str, instant: str) -> None:
     with pytest.raises(PolicyError, match=told):
         ran(place, cores=[2], instant=instant)
 
@@ -137,7 +137,7 @@ def test_a_pool_has_no_nodes() -> None:
         ran(at(0, cores=[2]), cores=[2], nodes=None)
 
 
-def test_who_says_no_place_gets_the_first_nodes_that_have_cores() -> None:
+def test_a_start_without_a_placement_gets_the_first_nodes_with_free_cores() -> None:
     record = ran(None, at(1, cores=[2]), None, cores=[3, 2, 3])
     held = record.allocations
     assert held is not None
@@ -145,7 +145,7 @@ def test_who_says_no_place_gets_the_first_nodes_that_have_cores() -> None:
     assert list(rows) == [(0, 0, 3), (1, 1, 2), (2, 0, 1), (2, 1, 2)]
 
 
-def test_absent_nodes_are_given_to_nobody() -> None:
+def test_absent_nodes_are_given_to_no_job() -> None:
     machine = Machine(Environment(), 8, TWO)
     assert machine.nodes is not None
     machine.nodes.absent[0] = 1
@@ -204,7 +204,7 @@ def crew(machine: Machine, cores: int, lasts: int, seen: list[tuple[int, str, in
 
 
 @pytest.mark.parametrize("nodes", [None, TWO])
-def test_processes_of_somebody_wait_for_idle_cores_one_after_another(nodes: Capacity | None) -> None:
+def test_processes_of_a_user_wait_for_idle_cores_one_after_another(nodes: Capacity | None) -> None:
     env = Environment()
     machine, seen = Machine(env, 8, nodes), list[tuple[int, str, int]]()
     machine.take(0, 6, NEVER)
@@ -221,7 +221,7 @@ def test_processes_of_somebody_wait_for_idle_cores_one_after_another(nodes: Capa
     assert machine.free == 8
 
 
-def test_what_nobody_can_have_or_holds_is_refused() -> None:
+def test_impossible_and_unheld_resources_are_refused() -> None:
     machine = Machine(Environment(), 8)
     with pytest.raises(PolicyError, match="9 cores are requested, but the machine has 8"):
         machine.request(9)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from simpy import Environment
 
-from gridsim.entities.instant import BATCHED, At
+from gridsim.entities.event_priorities import BATCHED, PriorityEvent
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Root, Router
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -25,7 +25,7 @@ SECOND = 10**6
 class Leaf:
     """Replacement for a cluster that records its pieces."""
 
-    asked = None  # of nodes and pools
+    demands = None  # of nodes and pools
     all_absent = False
 
     def __init__(self, kind: str, cores: int) -> None:
@@ -79,7 +79,7 @@ def test_a_piece_goes_whole_to_a_child_that_holds_all_of_it() -> None:
     assert (narrow.placed, wide.placed, other.placed) == ([], [[0, 1]], [])
 
 
-def test_the_balancer_is_asked_only_where_several_children_are_able() -> None:
+def test_the_balancer_is_queried_only_where_several_children_are_able() -> None:
     first, leaves = First(), [Leaf("A", 2), Leaf("A", 8), Leaf("A", 8)]
     one = router(*leaves, balancer=first)
     one.place(piece(("A", 4)))
@@ -135,7 +135,7 @@ def test_the_root_admits_in_job_order_and_closes_the_clusters_when_all_are_in() 
             log.append("close")
 
     root = Root(env, [Closing()], log.append)  # type: ignore[list-item]
-    arrival = At(env, 5, BATCHED.arrival)
+    arrival = PriorityEvent(env, 5, BATCHED.arrival)
     root.expect(arrival)
     root.inbox.extend([3, 1, 2])
     env.run()

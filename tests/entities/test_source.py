@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simpy import Environment
 
-from gridsim.entities.instant import BATCHED
+from gridsim.entities.event_priorities import BATCHED
 from gridsim.entities.router import Root
 from gridsim.entities.source import Source
 
@@ -34,7 +34,7 @@ def released(submit: list[int], progress: object = None) -> list[tuple[object, f
     return child.log
 
 
-def test_requests_come_at_their_submit_times_in_job_order() -> None:
+def test_requests_arrive_at_their_submit_times_in_job_order() -> None:
     assert released([3, 3, 8]) == [(0, 3), (1, 3), ("close", 3), (2, 8), ("close", 8)]
 
 
@@ -47,7 +47,7 @@ def test_without_requests_nothing_comes() -> None:
 
 
 @pytest.mark.parametrize("instants", [1, 5000])
-def test_progress_is_told_now_and_then(instants: int) -> None:
+def test_progress_is_reported_now_and_then(instants: int) -> None:
     told: list[int] = []
     released(np.sort(np.arange(5000) % instants).tolist(), told.append)
     assert told == ([5000] if instants == 1 else [2048, 4096])

@@ -12,26 +12,26 @@ import numpy as np
 import pytest
 
 from gridsim.machine import background_compile as ahead
-from gridsim.machine.background_compile import compile_ahead
+from gridsim.machine.background_compile import compile_in_background
 from gridsim.machine.njit import when_compiling
 
 _ALONE = """
 import numpy as np
-from gridsim.machine.background_compile import compile_ahead
+from gridsim.machine.background_compile import compile_in_background
 from gridsim.machine.njit import when_compiling
-from gridsim.policy.slurm.planned import is_clear, plan_for
+from gridsim.policy.slurm.backfill_map import is_clear, plan_for
 
 arguments = (0, 5, 1, np.array([3]), plan_for(4, 40))
 with when_compiling(lambda module: print("compiled here:", module)):
-    process = compile_ahead(is_clear, arguments)
+    process = compile_in_background(is_clear, arguments)
     print("ended with", process.wait(timeout=300))
     print("is clear:", bool(is_clear(*arguments)))
-    print("again:", compile_ahead(is_clear, arguments))
+    print("again:", compile_in_background(is_clear, arguments))
 """
 
 
 @pytest.mark.long
-def test_what_another_process_has_compiled_is_not_compiled_again(tmp_path: Path) -> None:
+def test_loops_compiled_by_another_process_are_loaded(tmp_path: Path) -> None:
     places = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     output = subprocess.run(
         [sys.executable, "-c", _ALONE], env=places, capture_output=True, text=True, check=True, timeout=600
@@ -54,10 +54,10 @@ class _Never:
 def test_nothing_is_compiled_ahead_where_that_does_not_pay(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "_cores", lambda: 1 if why == "one core" else 2)
     if why == "nobody hears":
-        assert compile_ahead(_Never(), (np.zeros(1),)) is None
+        assert compile_in_background(_Never(), (np.zeros(1),)) is None
         return
     with when_compiling(print):
-        assert compile_ahead(_Never(), (np.zeros(1),)) is None
+        assert compile_in_background(_Never(), (np.zeros(1),)) is None
         monkeypatch.setattr(ahead, "_cores", lambda: 2)
         with pytest.raises(AssertionError, match="it is compiled"):
-            compile_ahead(_Never(), (np.zeros(1),))
+            compile_in_background(_Never(), (np.zeros(1),))

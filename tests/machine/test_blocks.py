@@ -122,7 +122,7 @@ def test_the_latest_place_is_the_last_that_fits(
 
 @settings(deadline=None)
 @given(profiles(), st.integers(1, CORES), st.integers(0, HORIZON), st.integers(1, HORIZON))
-def test_the_least_that_is_free_within_a_time_says_who_is_short(
+def test_the_least_free_amount_within_a_time_has_the_missing_resource(
     made: tuple[Plain, Compiled, object], cores: int, start: int, duration: int
 ) -> None:
     plain, compiled, _ = made
@@ -162,7 +162,7 @@ def test_where_a_profile_falls_says_the_same_of_what_is_free_now(
 @pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(profiles(), st.data())
-def test_a_planned_job_moves_to_the_earliest_place_beside_all_others(
+def test_a_planned_job_moves_to_the_earliest_place_among_all_others(
     made: tuple[Plain, Compiled, list[tuple[int, int, int]]], data: st.DataObject
 ) -> None:
     plain, compiled, held = made
@@ -187,7 +187,7 @@ def test_the_block_of_an_instant_begins_at_or_before_it() -> None:
     assert [blocks.block_at(times, 3, instant) for instant in (0, 9, 10, 19, 20, 99)] == [0, 0, 1, 1, 2, 2]
 
 
-def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> None:
+def test_a_job_planned_beyond_all_that_was_released_is_not_looked_for() -> None:
     """Cores are free now, but not by the released blocks: the plan was left-shifted, so the job cannot move."""
     compiled = Compiled()
     compiled.change(0, 10, -CORES)

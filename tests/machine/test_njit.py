@@ -32,7 +32,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", ["machine/blocks.py", "policy/ordering.py", "record.py"])
-def test_a_state_of_all_loops_has_a_folder_of_its_own_by_content(package: Path, name: str) -> None:
+def test_each_state_of_the_loops_has_a_separate_folder_by_content(package: Path, name: str) -> None:
     before = folder(package)
     assert Path(before).parent == package / "__pycache__"
     times = (package / name).stat()
@@ -113,7 +113,7 @@ def test_a_folder_below_one_of_another_user_is_not_used(
     assert notices == [f"{before} is not used for compiled loops: {other} belongs to another user (uid 12345)"]
 
 
-def test_what_is_not_compiled_does_not_count(package: Path) -> None:
+def test_uncompiled_functions_do_not_count(package: Path) -> None:
     before = folder(package)
     (package / "report" / "page.py").write_text("page = 2\n")
     assert folder(package) == before
@@ -228,7 +228,7 @@ def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     return called
 
 
-def test_damaged_files_are_compiled_anew_once(compilations: Callable[[], int], tmp_path: Path) -> None:
+def test_damaged_files_are_compiled_again_once(compilations: Callable[[], int], tmp_path: Path) -> None:
     assert [compilations(), compilations()] == [1, 0]
     (index,), (data,) = (tmp_path / "kept").rglob("*.nbi"), (tmp_path / "kept").rglob("*.nbc")
     for file in (index, data):
@@ -240,7 +240,7 @@ def test_damaged_files_are_compiled_anew_once(compilations: Callable[[], int], t
             assert [compilations(), compilations()] == [1, 0]
 
 
-def test_files_that_others_could_have_written_are_compiled_anew(
+def test_files_that_others_could_have_written_are_compiled_again(
     compilations: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = os.umask(0o002)
@@ -376,7 +376,7 @@ def test_a_loop_that_loops_call_is_kept_for_them_and_made_again_for_python(tmp_p
     assert output("inner:5", "other:5") == "6 6"
 
 
-BESIDE = (
+USER_LOOPS = (
     NESTED[: NESTED.index("event.register")]
     + """
 import ctypes
@@ -461,9 +461,9 @@ print(*(name for name, own in during.items() if not own and name in globals()))
 
 
 @pytest.mark.long
-def test_what_a_user_compiles_beside_our_loops_is_compiled_as_ever(tmp_path: Path) -> None:
-    (tmp_path / "beside.py").write_text(BESIDE)
-    words = [sys.executable, "-W", "error", str(tmp_path / "beside.py"), str(tmp_path / "kept")]
+def test_user_loops_are_compiled_as_usual(tmp_path: Path) -> None:
+    (tmp_path / "user_loops.py").write_text(USER_LOOPS)
+    words = [sys.executable, "-W", "error", str(tmp_path / "user_loops.py"), str(tmp_path / "kept")]
     for ours in ("outer between inner refused other", "refused"):
         output = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (output.stdout.strip(), output.stderr) == (ours, "")
@@ -479,7 +479,7 @@ def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) ->
         assert output.stdout.strip() == "16 4 8" + compiled_then
 
 
-def test_what_a_loop_calls_is_taken_in_after_all_that_call_it() -> None:
+def test_called_functions_are_linked_after_their_callers() -> None:
     @dataclass(eq=False)
     class Library:
         name: str

@@ -79,7 +79,7 @@ def test_a_job_is_placed_into_the_first_hole_that_it_fits() -> None:
     assert profile.earliest(1, 11) == 30
 
 
-def test_cores_given_back_at_an_instant_can_be_used_at_it() -> None:
+def test_cores_released_at_an_instant_can_be_used_at_it() -> None:
     profile = Profile(4)
     profile.reserve(0, 10, 4)
     assert profile.place(4, 5) == 10

@@ -29,7 +29,7 @@ def order_of(ties: Any, keys: Any, row: int) -> tuple[int, ...]:
 
 @settings(deadline=None)
 @given(queues())
-def test_one_request_stands_before_another_by_key_job_ready_time_and_row(made: Any) -> None:
+def test_one_request_is_before_another_by_key_job_ready_time_and_row(made: Any) -> None:
     ties, keys, _ = made
     for one in range(len(keys)):
         for other in range(len(keys)):
@@ -40,7 +40,7 @@ def test_one_request_stands_before_another_by_key_job_ready_time_and_row(made: A
 
 @settings(deadline=None)
 @given(queues())
-def test_requests_are_put_in_order_with_and_without_keys_and_where_rows_are_in_order(made: Any) -> None:
+def test_requests_are_sorted_with_and_without_keys_and_where_rows_are_in_order(made: Any) -> None:
     ties, keys, drawn = made
     rows = np.array(drawn, dtype=np.int64)
     zeros = np.zeros_like(keys)

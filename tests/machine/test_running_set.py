@@ -50,7 +50,7 @@ def ran(steps: list[tuple[int, int, bool]]) -> tuple[Any, Any, list[tuple[int, i
 
 @settings(deadline=None)
 @given(STEPS)
-def test_running_requests_stand_by_expected_end_and_equal_ends_in_order_of_starting(steps: Any) -> None:
+def test_running_requests_are_by_expected_end_and_equal_ends_in_order_of_starting(steps: Any) -> None:
     running, counts, plain = ran(steps)
     assert list(zip(*running[:, : counts[RUNNING]].tolist(), strict=True)) == plain
     assert counts[HELD] == sum(int(CORES[row]) for _, row in plain)
@@ -58,7 +58,7 @@ def test_running_requests_stand_by_expected_end_and_equal_ends_in_order_of_start
 
 @settings(deadline=None)
 @given(STEPS, st.integers(0, HORIZON))
-def test_what_is_free_beside_them_is_what_nobody_holds_at_each_instant(steps: Any, now: int) -> None:
+def test_the_free_band_has_the_cores_that_no_job_holds(steps: Any, now: int) -> None:
     running, counts, plain = ran(steps)
     times, free = np.zeros(REQUESTS + 1, dtype=np.int64), np.zeros(REQUESTS + 1, dtype=np.int64)
     size = only_running(now, running, counts, CORES, times, free)
@@ -85,5 +85,5 @@ def test_each_column_of_what_is_free_is_as_if_there_were_no_other(steps: Any, no
         assert alone[1][:size].tolist() == free[:size, column].tolist()
 
 
-def test_as_many_run_at_once_as_cores_are_given_back_within_an_instant() -> None:
+def test_as_many_run_at_once_as_cores_are_released_within_an_instant() -> None:
     assert (most_running(4, 100), most_running(4, 3)) == (8, 3)

@@ -13,7 +13,7 @@ CORES = 6
 MINUTE = 60_000_000
 
 
-def test_what_was_found_holds_for_its_kind_and_for_more_and_until_the_next_series() -> None:
+def test_bounds_hold_for_their_kind_and_larger_demands_until_the_next_series() -> None:
     bounds = no_bounds()
 
     def bound_of(cores: int, length: int) -> int:

@@ -65,7 +65,7 @@ def test_compiled_and_plain_loops_call_the_implementation_of_the_class_else_the_
 
 
 @pytest.mark.parametrize("module", [pool, nodes])
-def test_implementations_have_names_of_their_own(module: object) -> None:
+def test_implementations_have_distinct_names(module: object) -> None:
     """In the cache, two compiled functions with the same name and signature in a module could be confused."""
     source = ast.parse(Path(str(vars(module)["__file__"])).read_text(encoding="utf-8"))
     names = [each.name for each in source.body if isinstance(each, ast.FunctionDef)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.record import Promises, Record
 
 INFINITY = float("inf")
@@ -25,17 +25,17 @@ def _promised(
     broken: Sequence[int] = (),
 ) -> Record:
     n = len(record)
-    workload = replace(record.workload, deadline=whole(np.array(asked, dtype=float)))
+    workload = replace(record.workload, deadline=to_us(np.array(asked, dtype=float)))
     if granted is None:
         return replace(record, workload=workload)
     promises = Promises(
-        whole(np.array(granted, dtype=float)),
-        whole(np.array(offers or [INFINITY] * n, dtype=float)),
+        to_us(np.array(granted, dtype=float)),
+        to_us(np.array(offers or [INFINITY] * n, dtype=float)),
         np.array(doublings or [0] * n),
         np.isin(np.arange(n), broken),
         np.array([row for row, _, _ in killed], dtype=np.int64),
-        whole(np.array([start for _, start, _ in killed], dtype=float)),
-        whole(np.array([end for _, _, end in killed], dtype=float)),
+        to_us(np.array([start for _, start, _ in killed], dtype=float)),
+        to_us(np.array([end for _, _, end in killed], dtype=float)),
     )
     return replace(record, workload=workload, promises=promises)
 

@@ -14,7 +14,7 @@ from scipy import stats
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.campaign import Paired, compare_policies, tidy
 from gridsim.metrics.compare import holm
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 WORKLOADS = 150
 """Size of the campaign, to which the error rates below apply."""
@@ -126,7 +126,7 @@ def test_holm_takes_the_other_policies_at_one_load_for_a_family() -> None:
             assert [getattr(one, corrected) for one in family] == expected
 
 
-def test_kinds_of_workloads_stand_beside_the_pooled_ones() -> None:
+def test_kinds_of_workloads_are_next_to_the_pooled_ones() -> None:
     values = np.exp(stream(9, "tests", "kinds").normal(0, 0.3, (10, 1, 2)))
     found = compare_policies(paired(values), by_kind=True, resamples=50)
     assert [(one.kind, one.workloads) for one in found] == [(None, 10), ("ind", 5), ("dag", 5)]

@@ -25,7 +25,7 @@ from gridsim.metrics.charges import (
     resource_charge,
     time_class,
 )
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.record import Record, Status
 from gridsim.testing.conformance import CASES, check
 
@@ -53,7 +53,7 @@ def test_a_case_of_charges_fails_on_any_other_number() -> None:
     assert check({**CASE, "core_class_bounds": {"2": [1]}}).status == "failed"
 
 
-def test_what_a_case_of_charges_expects_besides_is_unsupported() -> None:
+def test_further_expectations_of_a_case_of_charges_are_unsupported() -> None:
     assert check({**CASE, "expected": [{"id": 4, "beauty": 3}]}).status == "unsupported"
     assert check({**CASE, "totals": {"beauty": 3}}).status == "unsupported"
     assert check({**CASE, "differences": []}).status == "unsupported"
@@ -91,10 +91,10 @@ def test_bounds_of_core_classes_give_the_same_classes(machine: int) -> None:
 
 
 def test_bounds_may_be_given_and_have_to_ascend() -> None:
-    assert time_class(whole(np.array([59, 60, 3600])), [0, 60, 3600]).tolist() == [0, 1, 2]
+    assert time_class(to_us(np.array([59, 60, 3600])), [0, 60, 3600]).tolist() == [0, 1, 2]
     assert core_class(np.array([1, 7, 8, 99]), 64, [1, 8]).tolist() == [0, 0, 1, 1]
     with pytest.raises(InputError, match=r"time_bounds.*60 follows 60"):
-        time_class(whole(np.array([1])), [60, 60])
+        time_class(to_us(np.array([1])), [60, 60])
     with pytest.raises(InputError, match=r"core_bounds.*no bounds"):
         core_class(np.array([1]), 4, [])
     with pytest.raises(InputError, match="machine of 0 cores"):
@@ -144,7 +144,7 @@ def test_own_classes_replace_the_sixteen(easy: Record) -> None:
     ]  # fmt: skip
 
 
-def test_who_accepts_a_later_deadline_pays_less(easy: Record, promised: Callable[..., Record]) -> None:
+def test_users_that_accept_a_later_deadline_pay_less(easy: Record, promised: Callable[..., Record]) -> None:
     never = math.inf
     record = promised(easy, granted=[150, 300, 1000, never], asked=[150, 150, never, 50])
     assert requested_slowdown(record)[:2] == pytest.approx([1.5, 3])
@@ -171,8 +171,8 @@ def test_the_load_raises_the_charge_by_the_work_that_waits(easy: Record, promise
         qos_charge(record, slowdowns, load=-1)
 
 
-def test_without_promises_nobody_pays_for_quality(easy: Record) -> None:
-    easy.workload.deadline[:] = whole(2000)
+def test_without_promises_no_job_pays_for_quality(easy: Record) -> None:
+    easy.workload.deadline[:] = to_us(2000)
     assert not qos_charge(easy, category_slowdowns(easy)).any()
 
 

@@ -21,7 +21,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics import compare
 from gridsim.metrics.compare import Difference, holm, paired, widened, winners_and_losers
 from gridsim.metrics.groups import size_classes
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.backfilling import Backfilling
@@ -46,7 +46,7 @@ def records_of(waits: dict[str, Columns], cores: object = 1) -> dict[str, Record
     return {
         name: Record(
             workload=jobs,
-            start_us=(start := jobs.submit + whole(column)),
+            start_us=(start := jobs.submit + to_us(column)),
             end_us=start + jobs.runtime,
             status=np.zeros(n, dtype=np.int8),
             cluster=np.zeros(n, dtype=np.int16),
@@ -403,7 +403,7 @@ def test_records_of_other_jobs_and_unknown_names_are_refused() -> None:
         winners_and_losers(records["a"], records["b"], size_classes(records["a"]), confidence=0)
 
 
-def test_winners_and_losers_are_told_by_group() -> None:
+def test_winners_and_losers_are_reported_by_group() -> None:
     rng = np.random.default_rng(10)
     cores = np.tile([1, 16], 2000)
     base = rng.exponential(100, 4000)

@@ -25,7 +25,7 @@ from gridsim.metrics.dag import (
     utilisation,
 )
 from gridsim.metrics.schedule import Schedule
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.testing import exact_metrics as exactly
 from gridsim.testing.exact_metrics import Exact, exact_jobs, exact_metrics
 
@@ -128,7 +128,7 @@ def test_a_schedule_without_jobs_has_no_numbers_but_counts() -> None:
     assert np.isnan(slr_by_decile(empty).mean).all()
 
 
-def test_the_clock_begins_at_the_first_arrival_unless_told_otherwise() -> None:
+def test_the_clock_begins_at_the_first_arrival_by_default() -> None:
     late = made([(100, 100, 104, 2), (101, 102, 104, 2), (103, 104, 110, 4)])
     assert dag_metrics(late) == dag_metrics(THREE)
     absolute = dag_metrics(late, origin="absolute")

@@ -12,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.dag import dag_metrics
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
@@ -54,7 +54,7 @@ def test_job_columns_follow_from_tasks_in_any_order() -> None:
         ("cores", 0, "a grid of 0 cores"),
     ],
 )
-def test_what_makes_no_schedule_is_named(field: str, value: Any, message: str) -> None:
+def test_invalid_schedules_are_named(field: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         Schedule.from_tasks(**{**GOOD, field: value})
     assert field in str(caught.value) or field == "task_finish"
@@ -93,13 +93,13 @@ def dag_record() -> tuple[Record, Times]:
     workload = Workload.from_tasks(tasks, submit=[5, 6])
     record = Record(
         workload,
-        start_us=np.array([whole(6), NEVER]),
-        end_us=np.array([whole(12), NEVER]),
+        start_us=np.array([to_us(6), NEVER]),
+        end_us=np.array([to_us(12), NEVER]),
         status=np.array([Status.completed, Status.rejected], dtype=np.int8),
         cluster=np.zeros(2, dtype=np.int16),
         cores=4,
     )
-    starts, ends = whole(np.array([6, 8, 8])), whole(np.array([8, 11, 12]))
+    starts, ends = to_us(np.array([6, 8, 8])), to_us(np.array([8, 11, 12]))
     return record, Times(np.append(starts, NEVER), np.append(ends, NEVER))
 
 
@@ -108,7 +108,7 @@ def test_a_record_of_dag_jobs_gives_its_tasks_and_longest_chains() -> None:
     schedule = Schedule.from_record(record, tasks=times)
     assert (schedule.critical_path.tolist(), schedule.work.tolist()) == ([6], [13])
     assert schedule.task_start.tolist() == [6, 8, 8]
-    delayed = Schedule.from_record(record, tasks=times, critical_path=whole(np.array([7, 5])))
+    delayed = Schedule.from_record(record, tasks=times, critical_path=to_us(np.array([7, 5])))
     assert delayed.critical_path.tolist() == [7]
 
 

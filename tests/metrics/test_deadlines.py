@@ -145,7 +145,7 @@ def test_lost_work_is_busy_and_not_useful(record: Record) -> None:
     assert useful_utilisation(record, 10, 20) == pytest.approx(utilisation(record, 10, 20) - 10 / 40)
 
 
-def test_metrics_tell_deadlines_only_where_there_are_some(record: Record, plain: Record, promised: Promised) -> None:
+def test_metrics_report_deadlines_only_where_there_are_some(record: Record, plain: Record, promised: Promised) -> None:
     assert list(metrics(plain)) == list(METRICS)
     assert list(metrics(plain, deadlines=True)) == [*METRICS, *DEADLINE_METRICS]
     told = metrics(record)

@@ -9,7 +9,7 @@ import pytest
 
 from gridsim.metrics.fairness import FEWEST_USERS, fairness_over_time, gini, large_users, period
 from gridsim.metrics.responsiveness import bounded_slowdown
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.record import Record
 
 DAY = 86_400.0
@@ -64,7 +64,7 @@ def test_jobs_that_are_cut_do_not_count() -> None:
     assert found.jobs[5] > 0
 
 
-def test_nobody_who_waits_is_nobody_unequal() -> None:
+def test_slowdowns_without_waits_are_equal() -> None:
     rows = [{"submit": DAY * day, "start": DAY * day, "end": DAY * day + 9, "user": day % 4} for day in range(100)]
     found = fairness_over_time(Record.from_rows([{**row, "cores": 1} for row in rows], cores=4))
     assert found is not None

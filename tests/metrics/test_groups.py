@@ -29,7 +29,7 @@ def test_size_classes_are_powers_of_two_up_to_the_machine() -> None:
     assert names_of(groups) == ["1", "2-4", "2-4", "2-4", "5-8", "5-8", "9-16", "9-16", "17-20", "17-20"]
 
 
-def test_jobs_wider_than_the_machine_have_a_class_of_their_own() -> None:
+def test_jobs_wider_than_the_machine_have_a_separate_class() -> None:
     assert names_of(size_classes(record_of(cores=[20, 21]))) == ["17-20", "more than 20"]
 
 
@@ -49,7 +49,7 @@ def test_a_runtime_on_a_bound_belongs_to_the_longer_class() -> None:
     ]  # fmt: skip
 
 
-def test_users_are_told_apart_by_their_work_and_unknown_ones_kept() -> None:
+def test_users_are_distinguished_by_their_work_and_unknown_ones_kept() -> None:
     record = record_of(user=[7, 3, 7, -1, 5, 9], runtime=[10, 15, 10, 99, 1, 15])
     groups = users(record, top=3)
     assert groups.names == ("user 7", "user 3", "user 9", "other users", "unknown")

@@ -95,6 +95,6 @@ def test_days_of_a_schedule(
         assert np.quantile(found.load, [0.25, 0.5, 0.75]).tolist() == pytest.approx(quartiles, abs=0.005)
 
 
-def test_what_is_no_period_is_refused() -> None:
+def test_an_invalid_period_is_refused() -> None:
     with pytest.raises(InputError, match="a period of 0 s"):
         joint(record([(0, 0, 1, 1)]), period=0)

@@ -20,7 +20,7 @@ from gridsim.metrics.paired_tests import (
     t_test,
     wilcoxon,
 )
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 Columns = npt.NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def test_clopper_pearson_is_that_of_scipy(k: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("truth", [0.02, 0.5, 0.96])
-def test_clopper_pearson_covers_at_least_as_often_as_it_says(truth: float) -> None:
+def test_clopper_pearson_covers_at_least_as_often_as_it_states(truth: float) -> None:
     intervals = [clopper_pearson(k, WORKLOADS) for k in range(WORKLOADS + 1)]
     weights = stats.binom.pmf(np.arange(WORKLOADS + 1), WORKLOADS, truth)
     assert sum(w for w, (low, high) in zip(weights, intervals, strict=True) if low <= truth <= high) >= 0.95
@@ -110,7 +110,7 @@ def test_dominance_counts_ties_for_the_policy_and_knows_which_way_is_better() ->
 
 
 @pytest.mark.parametrize("draw", [lambda rng, n: rng.normal(0, 0.3, (n, WORKLOADS)), skewed])
-def test_the_t_test_on_logs_rejects_a_true_hypothesis_as_often_as_it_says(draw: Any) -> None:
+def test_the_t_test_on_logs_rejects_a_true_hypothesis_as_often_as_it_states(draw: Any) -> None:
     logs = draw(stream(2, "tests", "size"), 2_000)
     rejected = np.mean([t_test(row).p < 0.05 for row in logs])
     assert 0.035 < rejected < 0.065

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.metrics.preemption import by_owner, by_owners, cut_runs, preemption_metrics, told_by
+from gridsim.metrics.preemption import by_owner, by_owners, cut_runs, preemption_label, preemption_metrics
 from gridsim.metrics.summary import DEADLINE_METRICS, PREEMPTION_METRICS, described, metrics
 from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report import refusals
+from gridsim.report import rejections
 from gridsim.report.tables import rows
 from tests.policy.slurm.running import QUICK, nodes, run
 from tests.policy.slurm.test_preemption import ONE, tiers
@@ -32,11 +32,11 @@ def test_a_run_that_gave_way_is_counted_with_its_work_and_with_whose_job_took_it
     found = cut_runs(record)
     assert (found.job.tolist(), found.by.tolist(), found.lost.tolist()) == ([0], [1], [4 * 3600.0])
     assert preemption_metrics(record) == {"preempted_runs": 1, "preempted_jobs": 1, "preempted_core_hours": 4}
-    assert told_by(record) == "partition"
+    assert preemption_label(record) == "partition"
     assert by_owner(record, "partition") == {"partition high": (1, 4.0)}
 
 
-def test_after_a_grace_it_is_the_job_that_asked_for_the_room() -> None:
+def test_after_a_grace_it_is_the_job_that_requested_the_capacity() -> None:
     site = tiers(1, Preemption("partition", "CANCEL"), low={"grace": 15_000_000})
     record, _ = run(site, **ONE)
     assert cut_runs(record).by.tolist() == [1]
@@ -61,7 +61,7 @@ def test_numbers_are_answered_where_the_policy_preempts_even_if_it_had_no_need_a
     assert not set(DEADLINE_METRICS) & set(metrics(calm))
 
 
-def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> None:
+def test_a_comparison_has_rows_for_every_policy_and_the_preempting_jobs() -> None:
     never, _ = run(tiers(1, Preemption()), **HOURS)
     evidence = Evidence.of({"never": never, "today": replace(preempted("REQUEUE"), workload=never.workload)}, info={})
     told = {row.title: [cell.text for cell in row.cells.values()] for row in rows(evidence.metrics)}
@@ -69,7 +69,7 @@ def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> 
     assert told["preempted core-hours"] == ["0", "4"]
     assert told["… by partition high"] in (["0", "1"], ["0", "4"])
     assert described("preempted_core_hours[partition high]").unit == "core-hours"
-    assert list(refusals.preempted(evidence.metrics)) == [
+    assert list(rejections.preempted(evidence.metrics)) == [
         "Under today, 1 run of 1 job was preempted, for a job of partition high; 4 core-hours of work were lost."
     ]
 
@@ -86,9 +86,9 @@ def test_runs_that_were_preempted_by_qos_are_grouped_by_qos_though_more_of_them_
     jobs |= {"account": ["phys"] * 4, "qos": ["low", "", "high", ""]}
     by_qos, _ = run(site, **jobs)
     assert len(cut_runs(by_qos).job) == 2
-    assert told_by(by_qos) == "qos"
+    assert preemption_label(by_qos) == "qos"
     unlabelled = replace(by_qos, workload=replace(by_qos.workload, labels={"partition": np.array([0, 0, 1, 1])}))
-    assert told_by(unlabelled) is None  # not by partition
+    assert preemption_label(unlabelled) is None  # not by partition
     by_tier = preempted("CANCEL")
     found = by_owners({"qos": by_qos, "tier": by_tier})
     assert list(found["qos"]) == list(found["tier"])

@@ -22,8 +22,8 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record
 from gridsim.report.tables import rows
 from tests.oracles.machine import shares
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import typical_of
 from tests.oracles.machine.schedule import Job, schedule
 from tests.oracles.machine.translated import demand_of, jobs_of, machine_of, platform_of, record_of, workload_of
@@ -57,7 +57,7 @@ def test_shares_held_and_used_are_the_exact_ones() -> None:
     assert exclusive > 20
 
 
-def test_what_is_stranded_and_fragmented_is_what_a_slow_count_finds() -> None:
+def test_stranding_and_fragmentation_equal_a_slow_count() -> None:
     found = 0
     for machine, jobs, record in drawn(2, 60):
         told = stood(record)
@@ -73,7 +73,7 @@ def test_what_is_stranded_and_fragmented_is_what_a_slow_count_finds() -> None:
 
 
 @pytest.mark.long
-def test_what_waiting_jobs_are_short_of_is_what_trying_finds() -> None:
+def test_missing_resources_of_waiting_jobs_equal_those_found_by_trying() -> None:
     words: set[str] = set()
     for machine, jobs, record in drawn(3, 150):
         waiting = [
@@ -126,7 +126,7 @@ def _steps(record: Record, name: str) -> tuple[list[float], list[float]]:
     return steps.times_s.tolist(), steps.values.tolist()
 
 
-def test_a_run_of_arrivals_is_told_as_it_stood_at_the_last_one() -> None:
+def test_a_run_of_arrivals_is_reported_as_it_was_at_the_last_one() -> None:
     asked = [Demand(tasks=1, each={"cores": 1}, gpu=600), Demand(tasks=1, each={"cores": 1}, gpu=600)]
     arrivals = Workload.from_columns(submit=[0, 1], runtime=[1000, 1000], demands=Demands.of(asked))
     world = gs.World(arrivals, Platform.of_nodes(NODES), "easy")

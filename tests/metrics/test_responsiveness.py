@@ -124,7 +124,7 @@ def test_starting_in_the_same_instant_is_not_overtaking() -> None:
     assert not overtook(record).any()
 
 
-def test_nobody_overtakes_who_stands_in_the_queue_of_another_cluster() -> None:
+def test_no_job_overtakes_jobs_in_the_queue_of_another_cluster() -> None:
     record = Record.from_rows(
         [
             {"submit": 0, "start": 0, "end": 10},

@@ -175,7 +175,7 @@ def test_too_few_jobs_say_nothing() -> None:
     assert keeps_up(one_core([5.0 * number for number in range(50)]))
 
 
-def test_nobody_waits_nobody_runs_or_all_come_at_once() -> None:
+def test_empty_queues_idle_machines_and_simultaneous_arrivals() -> None:
     assert keeps_up(one_core([20.0 * number for number in range(200)]))
     assert keeps_up(one_core([0.0] * 200))
     assert keeps_up(Record.from_rows([{"submit": 0, "start": None, "end": None, "cores": 1, "runtime": 5}]))

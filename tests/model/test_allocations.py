@@ -46,5 +46,5 @@ def test_runs_of_the_pieces_of_a_chain_are_numbered_in_order_of_time() -> None:
     assert chains.gpu_texts() == HELD.gpu_texts()
 
 
-def test_it_tells_its_size() -> None:
+def test_it_reports_its_size() -> None:
     assert repr(HELD) == "<Allocations: 5 pieces on 2 nodes>"

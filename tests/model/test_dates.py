@@ -8,7 +8,7 @@ import pytest
 
 from gridsim.model.dates import Calendar, calendar_of
 from gridsim.model.workload import Workload
-from gridsim.words import between, when
+from gridsim.number_formatting import between, when
 from gridsim.workload.transform.load_factor import LoadFactor
 
 BERLIN = {"header": {"UnixStartTime": ["1792800000"], "TimeZoneString": ["Europe/Berlin"]}}  # 2026-10-24 02:00

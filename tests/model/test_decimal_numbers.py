@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
+from gridsim.model.decimal_numbers import exact, rounded, rounded_seconds
 from gridsim.model.time import MICROSECOND, NEVER
 
 
@@ -18,7 +18,7 @@ def test_a_decimal_is_the_fraction_that_it_is_written_as(value: float, told: Fra
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
-def test_what_is_no_number_from_zero_is_refused_by_its_name(value: float) -> None:
+def test_negative_numbers_and_texts_are_refused_by_name(value: float) -> None:
     with pytest.raises(InputError, match="field 'load'"):
         exact(value, "load")
 
@@ -29,10 +29,10 @@ def test_halves_are_rounded_up() -> None:
 
 def test_times_are_whole_seconds_from_one_on_without_rounding_twice() -> None:
     column = np.array([0.4, 1.4999, 2.5, 100]) * MICROSECOND
-    assert (whole_seconds(column.astype(np.int64), Fraction(1)) // MICROSECOND).tolist() == [1, 1, 3, 100]
+    assert (rounded_seconds(column.astype(np.int64), Fraction(1)) // MICROSECOND).tolist() == [1, 1, 3, 100]
 
 
 def test_times_of_three_centuries_do_not_overflow() -> None:
     factor = Fraction(1_234_567, MICROSECOND)
-    found = int(whole_seconds(np.array([NEVER // 4]), factor)[0])
+    found = int(rounded_seconds(np.array([NEVER // 4]), factor)[0])
     assert found == rounded(NEVER // 4 * factor / MICROSECOND) * MICROSECOND

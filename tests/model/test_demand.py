@@ -33,7 +33,7 @@ from gridsim.model.platform import ClusterSpec
         ({"cores": -2}, "cores"),
     ],
 )
-def test_what_is_no_demand_names_its_field(asked: dict[str, Any], field: str) -> None:
+def test_an_invalid_demand_names_its_field(asked: dict[str, Any], field: str) -> None:
     with pytest.raises(gs.InputError) as error:
         gs.Demand(**asked)
     assert error.value.field == field
@@ -45,7 +45,7 @@ def test_a_column_names_the_job() -> None:
         demands.check(np.array([3, 7]))
 
 
-def test_columns_give_back_what_was_asked() -> None:
+def test_columns_return_the_requested_amounts() -> None:
     asked = [
         gs.Demand(cores=3),
         gs.Demand(tasks=2, each={"cores": 4, "memory": 100}, gpu=1000, gpu_kinds=("b", "a"), features=("fast",)),
@@ -64,7 +64,7 @@ def test_columns_give_back_what_was_asked() -> None:
     assert [backwards[row] == demands[4 - row] for row in range(5)] == [True] * 5
 
 
-def test_a_workload_keeps_demands_beside_its_jobs() -> None:
+def test_a_workload_keeps_demands_with_its_jobs() -> None:
     demands = gs.Demands.of([gs.Demand(cores=2), gs.Demand(tasks=1, each={"memory": 5})])
     jobs = gs.Workload.from_columns(submit=[9, 3], runtime=[1, 1], demands=demands)
     assert jobs.cores.tolist() == [0, 2]
@@ -104,7 +104,7 @@ def test_capacity_numbers_nodes_over_all_groups() -> None:
         (lambda: ClusterSpec("c", 9, nodes=(THIN,)), "cores"),
     ],
 )
-def test_what_is_no_machine_names_its_field(made: Any, field: str) -> None:
+def test_an_invalid_machine_names_its_field(made: Any, field: str) -> None:
     with pytest.raises(gs.InputError) as error:
         made()
     assert error.value.field == field

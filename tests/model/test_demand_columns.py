@@ -7,7 +7,7 @@ import pytest
 
 from gridsim.errors import InputError
 from gridsim.model.demand import Demand, Demands, columns_of, demands_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine
 from tests.oracles.machine.translated import workload_of
 
 
@@ -25,7 +25,7 @@ def test_demands_are_the_same_after_they_were_written_and_read() -> None:
         assert [back[row] for row in range(len(back))] == [demands[row] for row in range(len(demands))]
 
 
-def test_plain_cores_and_pools_of_cores_are_told_apart() -> None:
+def test_plain_cores_and_pools_of_cores_are_distinguished() -> None:
     demands = Demands.of([Demand(cores=3, pools={"cores": 2}), Demand(pools={"cores": 2}), Demand(cores=1)])
     back = demands_of(texts(demands), [5, 2, 1])
     assert back is not None
@@ -33,7 +33,7 @@ def test_plain_cores_and_pools_of_cores_are_told_apart() -> None:
     assert back.pools["cores"].tolist() == [2, 2, 0]
 
 
-def test_a_table_without_tasks_tells_no_demands_and_a_damaged_one_is_refused() -> None:
+def test_a_table_without_tasks_reports_no_demands_and_a_damaged_one_is_refused() -> None:
     assert demands_of({"cores": ["1"]}, [1]) is None
     with pytest.raises(InputError, match=r"field 'each_memory': has a value that is not a whole number"):
         demands_of({"tasks": ["1"], "each_memory": ["much"]}, [0])

@@ -63,7 +63,7 @@ def test_the_only_task_there_is_is_not_called_the_nearest_too() -> None:
         ("9" * 30, "is not a job"),
     ],
 )
-def test_what_names_no_job_is_refused_with_what_was_expected_and_what_is_near(text: str, message: str) -> None:
+def test_an_unknown_job_is_refused_with_the_expected_form_and_similar_ids(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         IDS.row(text)
 
@@ -75,7 +75,7 @@ def test_a_log_of_numbers_alone_says_so_of_a_task() -> None:
         JobIds(np.array([], dtype=np.int64)).row("7")
 
 
-def test_runs_of_one_job_are_told_by_number() -> None:
+def test_runs_of_one_job_are_reported_by_number() -> None:
     twice = JobIds.read(np.array([5, 6, 7]), ["41_1", "41_1", "41_2"])
     with pytest.raises(InputError, match="41_1 is 2 jobs; name one of them: 5, 6"):
         twice.row("41_1")

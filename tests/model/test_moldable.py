@@ -154,7 +154,7 @@ def test_of_jobs_with_several_tasks_every_task_has_a_range() -> None:
     workload = Workload.from_tasks(tasks, submit=[0, 1])
     workload = replace(workload, moldable=Moldable.of([1, 2, 4], [1, 2, 3], [8, 8, 8], [Linear()]))
     workload.check()
-    assert [column.tolist() for column in workload.asked] == [[1, 2, 4], [1, 1, 2]]
+    assert [column.tolist() for column in workload.requested] == [[1, 2, 4], [1, 1, 2]]
     last = workload.select([1])
     last.check()
     assert last.moldable is not None

@@ -73,7 +73,7 @@ def test_data_are_free_only_where_they_take_no_time_whatever_the_workload() -> N
         ({"delay_levels_power": 0.5}, "field 'delay_levels_power'"),
     ],
 )
-def test_what_makes_no_network_is_refused(words: dict[str, Any], told: str) -> None:
+def test_an_impossible_network_is_refused(words: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Network(**words)
 

@@ -19,13 +19,13 @@ TREE = Platform(
 )
 
 
-def test_a_single_cluster_stands_below_a_router() -> None:
+def test_a_single_cluster_is_below_a_router() -> None:
     platform = Platform.single(4, name="main", origin="MaxProcs")
     assert [cluster.name for cluster in platform.clusters()] == ["main"]
     assert (platform.cores, platform.widest, platform.origin) == (4, 4, "MaxProcs")
 
 
-def test_clusters_come_from_left_to_right() -> None:
+def test_clusters_are_sorted_from_left_to_right() -> None:
     assert [cluster.name for cluster in TREE.clusters()] == ["a", "b", "c", "d"]
 
 
@@ -48,7 +48,7 @@ def test_two_nodes_of_one_name_are_refused() -> None:
         Platform(RouterSpec("a", (ClusterSpec("b", 1), ClusterSpec("a", 1))))
 
 
-def test_nodes_come_parents_first_from_left_to_right() -> None:
+def test_nodes_arrive_parents_first_from_left_to_right() -> None:
     assert [node.name for node in TREE.nodes()] == ["root", "a", "site", "b", "c", "d"]
 
 

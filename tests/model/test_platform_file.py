@@ -135,7 +135,7 @@ def tree(children: str, more: str = "") -> str:
         (tree(CLUSTER, "[shares]"), "field 'shares': is empty"),
     ],
 )
-def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, message: str) -> None:
+def test_every_mistake_is_reported_with_the_file_and_the_key(file: Path, text: str, message: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError, match=message) as error:
         read_platform(file)

@@ -52,6 +52,6 @@ def test_a_tree_may_be_made_of_its_leaves_with_equal_shares() -> None:
         ({"/eng/ann": 1}, "'/eng/ann' is listed, but its parent '/eng' is not"),
     ],
 )
-def test_what_makes_no_tree_is_refused(shares: dict[str, Any], told: str) -> None:
+def test_an_impossible_tree_is_refused(shares: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         ShareTree(shares)

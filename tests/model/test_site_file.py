@@ -96,7 +96,7 @@ def test_nodes_partitions_and_parameters_are_read(tmp_path: Path) -> None:
     assert (order.favor_small, order.relative_size, order.fair_tree, site.memory) == (True, True, False, True)
 
 
-def test_what_is_not_modelled_is_counted(tmp_path: Path) -> None:
+def test_unmodelled_requests_are_counted(tmp_path: Path) -> None:
     ignored = read_slurm_conf(written(tmp_path, CONF)).ignored
     assert ignored == {"SchedulerParameters bf_made_up": 1, "TopologyPlugin": 1}
 
@@ -170,7 +170,7 @@ def test_names_and_times_are_read_as_slurm_writes_them() -> None:
     ]
 
 
-def test_a_dump_says_who_is_below_whom_and_who_may_do_what(tmp_path: Path) -> None:
+def test_a_dump_has_the_tree_of_accounts_and_their_permissions(tmp_path: Path) -> None:
     found, ignored = read_associations(written(tmp_path, DUMP))
     root, bio, lab, ann = found
     assert (root.account, bio.parent, bio.shares, bio.group_jobs) == ("root", "root", 40, 9)
@@ -236,7 +236,7 @@ def test_limits_of_resources_are_read_under_all_their_names(tmp_path: Path) -> N
         read_qos(written(tmp_path, "Name|Priority|GrpTRES\na|1|cpu=2G\n"))
 
 
-def test_what_is_done_when_a_budget_is_used_up_is_read(tmp_path: Path) -> None:
+def test_the_action_at_a_used_up_limit_is_read(tmp_path: Path) -> None:
     text = "AccountingStorageEnforce=associations,limits,safe\nPriorityUsageResetPeriod=MONTHLY\n"
     site = read_slurm_conf(written(tmp_path, text + "NodeName=n1\nPartitionName=a Nodes=n1\n"))
     assert (site.safe, site.enforce, site.priority.reset) == (True, True, "MONTHLY")
@@ -346,7 +346,7 @@ def test_resources_of_a_site_that_cannot_be_are_refused(
     assert (error.value.line, error.value.field) == (line, field)
 
 
-def test_suspending_is_told_as_not_modelled(tmp_path: Path) -> None:
+def test_suspending_is_reported_as_not_modelled(tmp_path: Path) -> None:
     text = "PreemptType=preempt/qos\nPreemptMode=SUSPEND,GANG\nNodeName=n1\nPartitionName=a Nodes=n1\n"
     site = read_slurm_conf(written(tmp_path, text))
     assert (site.preemption.kind, site.preemption.mode) == ("qos", "OFF")
@@ -420,13 +420,13 @@ def test_reservations_are_read_from_the_accounting_database(tmp_path: Path, head
         assert read_reservations(written(tmp_path, empty), _nodes(), SiteClock())[0] == ()
 
 
-def test_whom_a_reservation_of_the_database_admits_is_not_known_and_said_so(tmp_path: Path) -> None:
+def test_unknown_users_of_a_reservation_in_the_database_are_reported(tmp_path: Path) -> None:
     text = "Name|TimeStart|TimeEnd|NodeName|Flags|Assocs\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n2||4,5\n"
     _, ignored = read_reservations(written(tmp_path, text), _nodes(), SiteClock(0, "UTC"))
     assert ignored == {"Reservation associations": 1}
 
 
-def test_limits_are_read_under_the_names_that_sacctmgr_prints_and_those_it_is_asked_for(tmp_path: Path) -> None:
+def test_limits_are_read_under_the_printed_and_the_requested_names_of_sacctmgr(tmp_path: Path) -> None:
     asked = "Name|Priority|MaxJobsPerUser|MaxSubmitJobsPerUser|MaxTRESPerUser|MaxWallDurationPerJob|MaxTRESPerJob"
     printed = "Name|Priority|MaxJobsPU|MaxSubmitPU|MaxTRESPU|MaxWall|MaxTRES"
     older = "Name|Priority|MaxJobs|MaxSubmit|MaxCPUsPU|MaxWall|MaxCPUs"
@@ -438,7 +438,7 @@ def test_limits_are_read_under_the_names_that_sacctmgr_prints_and_those_it_is_as
         assert not ignored
 
 
-def test_columns_of_accounts_that_are_headed_otherwise_than_asked_for_are_no_slips(tmp_path: Path) -> None:
+def test_columns_of_accounts_that_are_headed_otherwise_than_requested_are_no_slips(tmp_path: Path) -> None:
     text = "Account|Descr|Org|Cluster|ParentName|User|Share|GrpCPUs|MaxCPUs|MaxNodes|QOS|Def QOS|Def Acct|Admin\n"
     text += "bio|biology|uni|mini|root||40||||normal||bio|None\n"
     text += "bio|biology|uni|mini||dave|1|9|8|7|low,normal|low|bio|None\n"

@@ -19,12 +19,12 @@ def found(folder: Path, text: str) -> tuple[Notice, ...]:
     return read_slurm_conf(path).notices
 
 
-def test_a_misspelt_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
+def test_a_misspelt_key_is_reported_with_the_nearest_one(tmp_path: Path) -> None:
     (one,) = found(tmp_path, "PriorityWeigthAge=1000\n" + MACHINE)
     assert (one.text, one.unknown, one.nearest) == ("PriorityWeigthAge", True, "PriorityWeightAge")
 
 
-def test_a_misspelt_parameter_of_the_scheduler_is_told_with_the_nearest_one(tmp_path: Path) -> None:
+def test_a_misspelt_parameter_of_the_scheduler_is_reported_with_the_nearest_one(tmp_path: Path) -> None:
     (one,) = found(tmp_path, "SchedulerParameters=bf_windwo=1,bf_continue,Bf_Interval=60\n" + MACHINE)
     assert (one.text, one.unknown, one.nearest) == ("SchedulerParameters bf_windwo", True, "bf_window")
 
@@ -50,7 +50,7 @@ def test_slips_in_values_nodes_and_partitions_are_unknown_too(
     assert (one.text, one.unknown, one.nearest) == (text, True, nearest)
 
 
-def test_what_changes_most_of_the_schedule_comes_first_behind_what_is_unknown(tmp_path: Path) -> None:
+def test_the_largest_effects_are_first_after_unknown_ones(tmp_path: Path) -> None:
     text = "CompleteWait=32\nDefMemPerGPU=3\nOverTimeLimit=10\nPriorityWeightAssoc=9\nZzz=1\n" + MACHINE
     told = found(tmp_path, text)
     assert [it.text for it in told] == ["Zzz", "PriorityWeightAssoc", "OverTimeLimit", "DefMemPerGPU", "CompleteWait"]
@@ -64,11 +64,11 @@ def test_ports_and_paths_and_settings_that_say_nothing_are_quiet(tmp_path: Path)
     assert found(tmp_path, text) == ()
 
 
-def test_lines_of_nodes_that_are_down_are_told_and_are_no_keys(tmp_path: Path) -> None:
+def test_lines_of_nodes_that_are_down_are_reported_and_are_no_keys(tmp_path: Path) -> None:
     assert [it.text for it in found(tmp_path, "DownNodes=n1 State=DOWN Reason=fan\n" + MACHINE)] == ["DownNodes"]
 
 
-def test_limits_of_the_accounting_database_that_are_not_modelled_are_told_as_limits(tmp_path: Path) -> None:
+def test_limits_of_the_accounting_database_that_are_not_modelled_are_reported_as_limits(tmp_path: Path) -> None:
     qos, assoc = tmp_path / "qos", tmp_path / "assoc"
     qos.write_text("Name|Priority|Flags|GrpTRESMins|GrpWall|MaxTRES\na|1|DenyOnLimit,Relative|cpu=5|9|bb/cray=1\n")
     assoc.write_text("Account|User|ParentName|Share|GrpWall|MaxWal\nroot||||60|\nbio||root|1|60|5\n")
@@ -83,7 +83,7 @@ def test_limits_of_the_accounting_database_that_are_not_modelled_are_told_as_lim
     assert {it.effect for it in told[1:]} == {Effect.limits}
 
 
-def test_what_the_reader_reads_is_known_as_followed() -> None:
+def test_keywords_that_the_reader_uses_are_listed_as_modelled() -> None:
     for section, names in (
         ("SchedulerParameters", [*parameters._SCHEDULING, *parameters._FLAGS]),
         ("", parameters._WEIGHTS),
@@ -97,7 +97,7 @@ def test_what_the_reader_reads_is_known_as_followed() -> None:
             assert word.followed, (section, name)
 
 
-def test_no_word_stands_in_two_groups_of_a_section() -> None:
+def test_no_word_is_in_two_groups_of_a_section() -> None:
     for table in vocabulary._sections().values():
         for word in table.values():
             assert not (word.followed and word.effect < Effect.none)

@@ -101,7 +101,7 @@ def test_a_table_keeps_rows_that_are_faster_than_all_before() -> None:
     assert useful_maximum(TABLE.relative(np.arange(1, 65)))[-1] == 32
 
 
-def test_a_table_is_interpolated_in_logarithms_and_goes_on_at_its_ends() -> None:
+def test_a_table_is_interpolated_in_logarithms_and_continues_at_its_ends() -> None:
     found = TABLE.relative(np.array([1, 2, 4, 8, 16, 32, 33, 500]))
     np.testing.assert_allclose(found, [400, 200, 100, 55, math.sqrt(55 * 20), 20, 20, 20])
 
@@ -141,7 +141,7 @@ def test_the_work_of_a_table_is_that_on_the_minimum() -> None:
         (lambda: Amdahl(-1), "a serial fraction of -1"),
     ],
 )
-def test_what_makes_no_law_is_refused(make: Any, told: str) -> None:
+def test_an_impossible_law_is_refused(make: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         make()
 

@@ -61,7 +61,7 @@ def test_chains_are_longest_ways_to_the_end() -> None:
     assert (TWO.chains(TWO.runtime, transfers) // SECOND).tolist() == [19, 7, 4, 12, 6]
 
 
-def test_tasks_need_not_stand_in_the_order_of_their_edges() -> None:
+def test_tasks_may_be_in_another_order_than_their_edges() -> None:
     backwards = Tasks.from_edges(counts=[3], runtime=[1, 2, 3], cores=1, edges=[(2, 1), (1, 0)])
     order = backwards.topological()
     assert order is not None
@@ -107,12 +107,12 @@ def test_graphs_come_back_as_they_went_in() -> None:
         ({"counts": [1, 1], "edges": [(0, 1)]}, "an edge from row 0 to row 1 connects two jobs"),
     ],
 )
-def test_what_makes_no_job_is_refused(change: dict[str, Any], told: str) -> None:
+def test_an_invalid_job_is_refused(change: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Tasks.from_edges(**{"counts": [2], "runtime": [1, 1], "cores": [1, 1], "edges": [], **change})
 
 
-def test_what_is_wrong_is_told_with_the_file_the_job_and_the_task() -> None:
+def test_errors_are_reported_with_the_file_the_job_and_the_task() -> None:
     with pytest.raises(InputError, match=r"^flow.json, field 'edges': job left task two is in a cycle"):
         Tasks.from_edges(
             counts=[3],

@@ -23,7 +23,7 @@ def test_times_are_held_in_whole_microseconds() -> None:
     assert jobs.runtime.dtype == np.int64
 
 
-def test_jobs_are_sorted_by_submit_time_and_equal_ones_stay_as_they_stood() -> None:
+def test_jobs_are_sorted_by_submit_time_and_equal_ones_keep_their_order() -> None:
     jobs = workload(submit=[7, 3, 7], job=[30, 20, 10], labels={"user": [1, 2, 3]})
     assert jobs.job.tolist() == [20, 30, 10]
     assert jobs.labels["user"].tolist() == [2, 1, 3]
@@ -69,7 +69,7 @@ def test_no_deadline_is_never() -> None:
         ("job", [1, 2], "but there are 2 job numbers"),
     ],
 )
-def test_what_makes_no_job_is_refused_with_its_column(column: str, values: list[Any], told: str) -> None:
+def test_an_invalid_job_is_refused_with_its_column(column: str, values: list[Any], told: str) -> None:
     with pytest.raises(InputError) as caught:
         workload(**{column: values})
     assert told in str(caught.value)
@@ -83,7 +83,7 @@ def test_a_workload_may_be_empty() -> None:
     assert math.isnan(jobs.offered_load(4))
 
 
-def test_every_column_is_selected_alike() -> None:
+def test_every_column_is_selected_equally() -> None:
     jobs = workload(labels={"user": [5, 6, 7]}, logged={"wait": [1.0, 2.0, 3.0]}, deadline=[50, 60, 70])
     part = jobs.select([2, 0])
     assert {name: column.tolist() for name, column in part.columns()} == {
@@ -121,7 +121,7 @@ def test_offered_load_is_work_over_capacity_between_the_submits() -> None:
     assert jobs.offered_load(4) == pytest.approx(170 / (4 * 9))
 
 
-def test_the_repr_tells_how_many_jobs_and_when() -> None:
+def test_the_repr_reports_how_many_jobs_and_when() -> None:
     assert repr(workload()) == "<Workload: 3 jobs, 0 s to 9 s>"
 
 
@@ -139,7 +139,7 @@ def test_a_number_that_is_given_to_several_jobs_is_named() -> None:
         ({"tolerance": [float("nan")]}, "field 'tolerance': job 1 has nan"),
     ],
 )
-def test_what_nobody_can_promise_or_tolerate_is_refused(columns: dict[str, list[float]], told: str) -> None:
+def test_impossible_deadlines_and_tolerances_are_refused(columns: dict[str, list[float]], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Workload.from_columns(submit=[5], runtime=[4], estimate=[10], cores=[1], **columns)
     Workload.from_columns(submit=[5], runtime=[4], estimate=[10], cores=[1], deadline=[15], tolerance=[1])

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from numpy.random import Generator
 
-from gridsim.model.time import MICROSECOND, NEVER, whole
+from gridsim.model.time import MICROSECOND, NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing import oracle
@@ -410,7 +410,7 @@ def listed(
 ) -> tuple[Record, Sequence[Job]]:
     """Return the schedule of a small workload under a list policy (attributes of `Cycles`), and its jobs."""
     jobs = jobs_of(workload)
-    machine = List(list(jobs), cores, "easy", compress="none", overrun=overrun, tick=whole(tick))
+    machine = List(list(jobs), cores, "easy", compress="none", overrun=overrun, tick=to_us(tick))
     vars(machine).update(policy)
     play(machine, instant, None)
     return record_of(workload, jobs, machine), jobs

@@ -9,24 +9,24 @@ from typing import Any
 import numpy as np
 
 from gridsim.model.platform import Platform
+from gridsim.model.random_streams import stream
 from gridsim.model.shares import ShareTree
-from gridsim.model.streams import stream
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy import dag_ordering
 from gridsim.policy.admission.conservative import Conservative
+from gridsim.policy.backfill_order import InQueue
 from gridsim.policy.balancing import balancer as balancer_of
 from gridsim.policy.correction import Double
 from gridsim.policy.fair_share import FairShare
 from gridsim.policy.ordering import Fifo, Random
-from gridsim.policy.partition import Asked, Greedy, ShareOfWork
+from gridsim.policy.partition import Greedy, Rigid, ShareOfWork
 from gridsim.policy.prediction import Average, Recent, Requested
 from gridsim.policy.presets import policy as scheduler_of
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.moldable_scheduler import Molding
-from gridsim.policy.scheduler.planned import Planned
-from gridsim.policy.tail import InQueue
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Record, Status
 from gridsim.registry import Spec, name_of, parse
 from gridsim.testing.admission_oracle import SEARCHES, Guarantor, terms_of
@@ -87,7 +87,7 @@ def deadlines_compared(record: Record, workload: Workload, policy: str, cores: i
     if given.get("heuristic") == "fifo":
         given["heuristic"] = "fcfs"
     shared = {key: value for key, value in options.items() if value is not None}
-    how: dict[str, Any] = {"overrun": shared.get("overrun", "kill"), "tick": whole(shared.get("tick", 1.0))}
+    how: dict[str, Any] = {"overrun": shared.get("overrun", "kill"), "tick": to_us(shared.get("tick", 1.0))}
     how["compress_by"] = None if order is None else ORDERS[order]
     jobs = jobs_of(workload)
     search, terms = terms_of(name, given)
@@ -136,7 +136,7 @@ def _expected(workload: Workload, scheduler: Any, cores: int, options: dict[str,
         return _of_list(workload, scheduler, cores, options)
     if type(scheduler) is Planned:
         return _of_plan(workload, scheduler, cores, options)
-    if type(scheduler) is Molding:
+    if type(scheduler) is MoldableBackfilling:
         return _of_starts(workload, scheduler, cores, options)
     return None
 
@@ -186,7 +186,7 @@ def of_list(scheduler: Any, workload: Workload, options: dict[str, Any]) -> dict
     predictions.n = predictor.n if isinstance(predictor, Recent) else 2
     predictions.alpha = predictor.alpha if isinstance(predictor, Average) else 0.5
     predictions.cap = not isinstance(corrector, Double) or corrector.cap
-    predictions.tick = whole(options.get("tick", 1.0))
+    predictions.tick = to_us(options.get("tick", 1.0))
     draws = _draws(options)
     given = {"by": by, "rule": rule, "predictions": predictions, "behind": None if in_queue else ranks, "draws": draws}
     afresh = isinstance(scheduler.ordering, dag_ordering.ProjectedSlrStarvationFree)
@@ -238,7 +238,7 @@ def grid_compared(record: Record, workload: Workload, platform: Platform, policy
         lambda k: given | {"draws": draws[k] if draws else _draws(options, "cluster", k)} | shared,
         split=options.get("split", "task"),
         overrun=options.get("overrun", "kill"),
-        tick=whole(options.get("tick", 1.0)),
+        tick=to_us(options.get("tick", 1.0)),
         together=getattr(ordering, "scope", "cluster") == "grid",
     )
     tree.play(options.get("instant", "batched"))
@@ -308,13 +308,13 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {each.name: getattr(thing, each.name) for each in fields(thing) if each.init}
 
 
-def _of_starts(workload: Workload, scheduler: Molding, cores: int, options: dict[str, Any]) -> Found | None:
+def _of_starts(workload: Workload, scheduler: MoldableBackfilling, cores: int, options: dict[str, Any]) -> Found | None:
     by, partition, reserve = _key(scheduler.ordering), scheduler.partition, scheduler.reserve
     limit = getattr(partition, "oracle_limit", None)
-    if by is None or not (limit or isinstance(partition, Asked | Greedy | ShareOfWork)):
+    if by is None or not (limit or isinstance(partition, Rigid | Greedy | ShareOfWork)):
         return None
     given = {"choices": partition.choices, "grid": partition.grid} if limit else _fields(partition)
-    if isinstance(partition, Asked):
+    if isinstance(partition, Rigid):
         workload = replace(workload, moldable=None)
     elif isinstance(partition, Greedy):
         given |= {"wf": 1e9, "gap": 1}  # the share of every job is the machine
@@ -333,7 +333,7 @@ def _of_starts(workload: Workload, scheduler: Molding, cores: int, options: dict
 
 
 def _molded(workload: Workload, jobs: Any, machine: Any, options: dict[str, Any]) -> Found:
-    machine.extend, machine.tick = options.get("overrun") == "extend", whole(options.get("tick", 1.0))
+    machine.extend, machine.tick = options.get("overrun") == "extend", to_us(options.get("tick", 1.0))
     play(machine, options.get("instant", "batched"), None)
     sizes = np.array([job.cores for job in jobs], dtype=np.int64)
     made = record_of(workload, jobs, machine)

@@ -65,7 +65,7 @@ def test_schedules_of_the_moldable_study_are_those_of_stores_begun_before(scale:
     assert checked([line.replace("others=", "besides=") for line in lines]) == MOLDABLE[scale]
 
 
-def test_a_grid_is_every_combination_and_what_is_usual_where_it_says_nothing() -> None:
+def test_a_grid_is_every_combination_with_defaults_for_missing_entries() -> None:
     campaign = MoldableCampaign(sigmas=(0.0, 2.0), load_factors=(100.0, 150.0))
     sets = {"@two": ("moldable-base", "moldable-start")}
     grid = {"load_factors": "last", "sigmas": "all", "schemes": ["@two"]}
@@ -82,7 +82,7 @@ def test_values_may_be_those_that_the_campaign_has_under_another_name() -> None:
         assert [load for _, load, *_ in settings] == loads
 
 
-def test_what_no_experiment_can_say_is_named() -> None:
+def test_claims_without_an_experiment_are_named() -> None:
     campaign = DeadlineCampaign()
     with pytest.raises(UnknownNameError, match="lods"):
         schedules("deadline", {"lods": [1.0]}, campaign, {})

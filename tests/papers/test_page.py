@@ -100,7 +100,7 @@ def test_figures_are_shown_with_captions_and_missing_ones_with_the_reason(page: 
     assert "Pseudo-code: figures 1" in page
 
 
-def test_synthetic_jobs_are_marked_and_how_to_get_the_logs_is_said_where_they_stand_in(page: str) -> None:
+def test_synthetic_substitutes_are_marked_with_the_way_to_get_the_logs(page: str) -> None:
     first, second = page.split('id="qops"')
     assert "Synthetic jobs instead of CTC SP2." in first
     assert "gridsim workload fetch ctc" in first

@@ -46,7 +46,7 @@ def test_five_papers_have_their_figures_and_a_ledger() -> None:
     }
 
 
-def test_what_is_not_known_is_named() -> None:
+def test_unknown_values_are_named() -> None:
     with pytest.raises(UnknownNameError, match=r"figure of moldable '15'.*14"):
         PAPERS["moldable"].asked("15")
     with pytest.raises(UnknownNameError, match=r"scale 'smal'.*small"):
@@ -115,7 +115,7 @@ def test_a_figure_runs_only_what_it_needs(data: Path) -> None:
     assert (part.campaign.experiments, part.campaign.logs) == (("mold-fig01",), ("ctc",))
 
 
-def test_the_model_stands_in_for_each_log_that_is_not_there(data: Path) -> None:
+def test_the_model_replaces_each_missing_log(data: Path) -> None:
     report = PAPERS["qops-report"]
     (data / LOGS["sdsc"].file).unlink()
     plan = report.family.plan(report, Order("small", data))

@@ -50,7 +50,9 @@ def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pyte
 
 @pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
-def test_what_is_there_is_not_run_again_and_papers_share_a_page(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_results_are_not_run_again_and_papers_share_a_page(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """After the report: its extract has the same rows."""
     assert call(out, "qops-report", "--figure", "7") == 0
     before = sorted((out / "rows").glob("*/runs/*"))

@@ -56,7 +56,7 @@ def test_a_finished_store_is_one_of_its_campaign_and_nothing_is_run(name: str, t
     assert at.finished == at.total == len(there["runs"])
 
 
-def test_a_store_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+def test_a_store_that_was_stopped_continues_with_what_is_missing(tmp_path: Path) -> None:
     campaign = GridCampaign(workloads=2, kinds=("chain",), policies=("srtf", "lrtf"), loads=(1.2,), part=0.005)
     then = {**STORES["grid-tiny"]["campaign"], "policies": ["srtf", "lrtf"], "loads": [1.2], "part": 0.005}
     store = begun(tmp_path / "again", {**then, "cluster_cores": 1000}, {"chain-01.csv": TABLE.text([])})

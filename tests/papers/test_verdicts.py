@@ -119,7 +119,7 @@ def test_a_folder_without_the_cases_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_the_code_decides_is_told_with_its_case() -> None:
+def test_claims_decided_by_the_code_are_reported_with_their_case() -> None:
     paper = PAPERS["moldable"]
     for cases, told in ((Cases(), "give --cases"), (Cases(CASES, passes), "as expected")):
         for one in paper.family.by_cases(paper.ledger, cases):

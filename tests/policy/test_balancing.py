@@ -172,7 +172,7 @@ def test_power_of_two_takes_the_less_loaded_of_two_that_are_drawn(draws: tuple[i
     assert pick("power-of-two", children, None, *draws) == chosen
 
 
-def test_power_of_two_draws_nothing_where_there_is_no_choice() -> None:
+def test_power_of_two_draws_nothing_without_choice() -> None:
     assert pick("power-of-two", [Leaf()]) == 0
 
 
@@ -257,7 +257,7 @@ def test_a_router_guarantees_what_the_best_able_cluster_below_it_does() -> None:
     assert pick("earliest-guarantee", [Leaf(offer=_OFFER._replace(granted=48)), children[1]], Piece({"A": 2})) == 1
 
 
-def test_two_children_drawn_at_random_may_be_asked_for_their_guarantees() -> None:
+def test_two_children_drawn_at_random_may_be_queried_for_guarantees() -> None:
     children = [Leaf(offer=_OFFER._replace(granted=30)), Leaf(offer=_OFFER), Leaf(offer=_OFFER._replace(granted=40))]
     assert pick("power-of-two(balancer=earliest-guarantee)", children, None, 1, 1) == 2
 
@@ -301,7 +301,7 @@ def test_least_utilised_shares_out_what_comes_in_one_instant(instant: str) -> No
     assert clusters.count(0) == clusters.count(1) == 12
 
 
-def test_least_utilised_shares_out_the_first_tasks_of_dag_jobs_that_come_together() -> None:
+def test_least_utilised_shares_out_the_first_tasks_of_dag_jobs_that_arrive_together() -> None:
     # Four chains of two tasks; a second task uses no cores before the first has ended.
     tasks = Tasks.from_edges(counts=[2] * 4, runtime=[5] * 8, cores=[2] * 8, edges=[(0, 1), (2, 3), (4, 5), (6, 7)])
     record = run(Workload.from_tasks(tasks, submit=[0] * 4), GRID, "fifo-job", Run(balancer="least-utilised"))
@@ -381,7 +381,7 @@ def test_a_plain_score_is_wrapped_and_the_lowest_wins(plug_in: str) -> None:
     assert placed(ROWS, f"{plug_in}:Widest") == [0] * 5
 
 
-def test_a_result_tells_the_balancer_and_its_file(plug_in: str) -> None:
+def test_a_result_reports_the_balancer_and_its_file(plug_in: str) -> None:
     jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
     result = simulate(jobs, platform=GRID, balancer=f"{plug_in}:Widest")
     assert result.options["balancer"] == f"{plug_in}:Widest"
@@ -415,7 +415,7 @@ def test_a_score_that_is_no_number_is_refused(answer: Any) -> None:
         placed(ROWS, Odd())
 
 
-def test_what_is_no_balancer_is_refused(plug_in: str) -> None:
+def test_an_invalid_balancer_is_refused(plug_in: str) -> None:
     with pytest.raises(InputError, match="a pick or score"):
         balancer(f"{plug_in}:Mute")
     with pytest.raises(InputError, match=r"RoundRobin is a class; give an instance: RoundRobin\(\)"):

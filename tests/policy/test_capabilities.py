@@ -12,7 +12,7 @@ import pytest
 
 import gridsim as gs
 from gridsim import registry
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import Earlier, adapted, capabilities_of, of_ordering
 from gridsim.policy.fair_share import FairShare
@@ -129,7 +129,7 @@ def test_schedulers_of_the_earlier_form_decide_as_they_did(scheduler: Any, start
     assert record.kills.tolist() == [int(starts[0] > starts[1]), 0]
 
 
-def test_who_is_stopped_for_good_and_who_leaves_is_cancelled() -> None:
+def test_jobs_that_are_stopped_for_good_or_leave_are_cancelled() -> None:
     pushy = Pushy()
     pushy.again = False
     record = run(pushy)
@@ -167,7 +167,7 @@ class Ordering:
         return 0
 
 
-def test_an_ordering_that_does_not_say_is_asked_at_each_pass() -> None:
+def test_an_ordering_without_a_declaration_is_evaluated_at_each_cycle() -> None:
     assert of_ordering(object()) == ("pass", False, False, False, False)
     assert of_ordering(Ordering("start")) == ("start", True, False, False, False)
 
@@ -202,7 +202,7 @@ def test_a_plain_file_that_guarantees_deadlines_has_the_methods_for_that() -> No
         capabilities_of(scheduler)
 
 
-def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
+def test_capabilities_of_a_plain_file_are_those_of_its_methods() -> None:
     assert capabilities_of(Told()) == Capabilities(effort=3, guarantees=True, scope="grid", sizes=True, reasons=True)
     assert capabilities_of(Plain()) == Capabilities()
 
@@ -222,7 +222,7 @@ POOL: Any = frozenset({"pool"})
         ("random", Capabilities(notified=BOTH, vectors=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True, notified=CHANGES)),
         ("moldable-base", Capabilities(sizes=True, compiled=POOL, vectors=True)),
-        ("molding?partition=asked", Capabilities(compiled=POOL, vectors=True)),
+        ("moldable?partition=rigid", Capabilities(compiled=POOL, vectors=True)),
         ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True, notified=CHANGES)),
         (
             "conservative?ordering=sjf",
@@ -290,7 +290,7 @@ def probes(path: Path) -> list[int]:
 
 
 @pytest.mark.long
-def test_nobody_else_looks_for_what_a_policy_has() -> None:
+def test_only_the_capabilities_of_a_policy_are_used() -> None:
     files = [path for room in ROOMS for path in ROOT.glob(f"{room}.py")]
     assert len(files) > 60
     found = {path.relative_to(ROOT).as_posix(): probes(path) for path in files}

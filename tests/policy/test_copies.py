@@ -15,7 +15,7 @@ import pytest
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
-from gridsim.policy.copies import own
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.simulation import simulate
 
 
@@ -46,7 +46,7 @@ def test_the_queue_of_a_copy_holds_the_same_and_works_alone(make: Callable[[], A
     given = make()
     for number in (1, 2):
         given.put(number)
-    copied = own(Noting(given)).shown
+    copied = per_cluster_copy(Noting(given)).shown
     assert [copied.get(timeout=1), copied.get(timeout=1)] == [1, 2]
     copied.put(3)
     assert (copied.qsize(), given.qsize()) == (1, 2)
@@ -56,20 +56,20 @@ def test_the_queue_of_a_copy_holds_the_same_and_works_alone(make: Callable[[], A
 @pytest.mark.parametrize("make", [threading.Lock, threading.RLock, threading.Condition])
 def test_the_lock_of_a_copy_is_open_whoever_holds_the_first(make: Callable[[], Any]) -> None:
     with (lock := make()):
-        copied = own({"lock": lock})["lock"]
+        copied = per_cluster_copy({"lock": lock})["lock"]
         assert copied is not lock
         assert copied.acquire(timeout=1)
 
 
 def test_two_parts_that_share_a_lock_share_that_of_the_copy() -> None:
     lock = threading.Lock()
-    copied = own({"lock": lock, "condition": threading.Condition(lock)})
+    copied = per_cluster_copy({"lock": lock, "condition": threading.Condition(lock)})
     with copied["condition"]:
         assert copied["lock"].locked()
     assert not lock.locked()
 
 
-def test_what_cannot_be_copied_is_named_with_its_place(jobs: Workload, tmp_path: Path) -> None:
+def test_objects_that_cannot_be_copied_are_named_with_their_place(jobs: Workload, tmp_path: Path) -> None:
     told = r"ordering\.shown\['log'\] is a TextIOWrapper .* setup"
     with (tmp_path / "log.txt").open("w") as file, pytest.raises(PolicyError, match=told) as caught:
         simulate(jobs, platform=Platform.single(4), policy=Noting({"log": file}))

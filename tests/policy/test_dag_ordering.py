@@ -123,7 +123,7 @@ def test_orderings_see_estimates_and_never_true_runtimes() -> None:
     assert (times.start_us // SECOND).tolist() == [0, 14, 5]
 
 
-def test_p_slr_lets_the_shorter_of_two_jobs_that_come_together_go_first() -> None:
+def test_p_slr_lets_the_shorter_of_two_jobs_that_arrive_together_go_first() -> None:
     jobs = Workload.from_tasks(Tasks.from_edges(counts=[1, 1], runtime=[9, 3], cores=1, edges=[]), submit=[0, 0])
     assert run(jobs, Platform.single(1), "p-slr").start.tolist() == [3, 0]
     assert run(jobs, Platform.single(1), "p-slr?lateness=0").start.tolist() == [0, 9]

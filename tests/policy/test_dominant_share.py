@@ -35,7 +35,7 @@ def test_shares_are_those_of_the_paper() -> None:
     assert seen.running.demand("cores").tolist() == [1, 1, 1, 3, 3]
 
 
-def test_who_runs_nothing_comes_first_and_what_nobody_has_counts_for_nothing() -> None:
+def test_users_without_running_jobs_are_first_and_unused_resources_do_not_count() -> None:
     seen = queue([A, A, B, Demand(cores=2)], [1, 1, 2, -1], 1, {"cores": 9, "memory": 0})
     assert DominantShare().rank(seen, 0.0).tolist() == pytest.approx([1 / 9, 0, 0])
 
@@ -49,7 +49,7 @@ def test_the_order_follows_every_start() -> None:
     assert (started[:5].sum(), started[5:].sum()) == (4, 1)
 
 
-@pytest.mark.parametrize("policy", ["easy?ordering=drf", "conservative?ordering=drf", "molding?ordering=drf", "drf"])
+@pytest.mark.parametrize("policy", ["easy?ordering=drf", "conservative?ordering=drf", "moldable?ordering=drf", "drf"])
 def test_it_is_an_ordering_like_others(policy: Any) -> None:
     jobs = Workload.from_columns(
         submit=[0, 1, 2, 3], runtime=[5] * 4, cores=[4, 4, 4, 4], labels={"account": [1, 1, 1, 2], "user": [1] * 4}
@@ -58,7 +58,7 @@ def test_it_is_an_ordering_like_others(policy: Any) -> None:
     assert record.start.tolist() == [0, 5, 10, 15]  # no user runs jobs when the next one starts
 
 
-def test_whose_a_job_is_can_be_another_label() -> None:
+def test_the_owner_of_a_job_can_be_another_label() -> None:
     jobs = Workload.from_columns(
         submit=[0, 0, 1, 2],
         runtime=[99, 5, 5, 5],

@@ -84,7 +84,7 @@ def test_leaves_are_ordered_by_the_formula(combine: Any, running: list[int]) -> 
             assert (places[one] == places[other]) == (keys[one] == keys[other])
 
 
-def test_whoever_uses_nothing_comes_first_and_equal_ratios_are_equal() -> None:
+def test_users_without_usage_are_first_and_equal_ratios_are_equal() -> None:
     ordering = FairShare()
     kept(ordering, [1, 3, 0, 0])  # ann 1 of 1, bob 3 of 3
     places = ordering.places(0).tolist()
@@ -120,7 +120,7 @@ def test_the_quick_column_orders_as_the_rationals_do(
     assert quick == plain
 
 
-def test_keys_beyond_the_precision_of_floats_are_told_apart() -> None:
+def test_keys_beyond_the_precision_of_floats_are_distinguished() -> None:
     names = ("/a", "/b", "/c")
     tree = ShareTree({"/a": 2**40 - 87, "/b": 2**40 - 167, "/c": 1})
     ordering = FairShare()

@@ -13,7 +13,7 @@ from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Amdahl, Downey
 from gridsim.model.workload import Workload
 from gridsim.policy.limits import allow, total
-from gridsim.policy.partition import Asked, Greedy, ShareOfWork
+from gridsim.policy.partition import Greedy, Rigid, ShareOfWork
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST
 from gridsim.policy.scheduler.moldable_state import Shapes
@@ -85,8 +85,8 @@ def test_equal_weights_divide_the_machine_by_the_jobs_in_the_system() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("partition", [Greedy(), Asked()])
-def test_partitions_without_shares_answer_alike(partition: Any) -> None:
+@pytest.mark.parametrize("partition", [Greedy(), Rigid()])
+def test_partitions_without_shares_answer_equally(partition: Any) -> None:
     asked = requests(50, 3)
     shapes, rows, none = Shapes(asked, partition, CORES), np.arange(50), np.zeros(0, dtype=np.int64)
     expected = shapes.largest(rows, none, asked.submit, none, 0)
@@ -96,7 +96,7 @@ def test_partitions_without_shares_answer_alike(partition: Any) -> None:
     assert shapes.most_of_last(rows, held, 0) == expected[-1]
 
 
-def test_a_partition_of_a_plain_file_is_asked() -> None:
+def test_a_partition_of_a_plain_file_is_called() -> None:
     class Modest(ShareOfWork):
         """A partition derived in a plain file; its result counts."""
 
@@ -106,6 +106,6 @@ def test_a_partition_of_a_plain_file_is_asked() -> None:
     asked = requests(4, 1)
     shapes, none = Shapes(asked, Modest(), CORES), np.zeros(0, dtype=np.int64)
     held = (np.zeros((2, 1), dtype=np.int64), np.array([0, 0, CORES]), asked.cores, asked.submit)
-    assert shapes.told
+    assert shapes.from_python
     assert shapes.most_of_last(np.arange(4), held, 0) == 1
     assert shapes.largest(np.arange(4), none, asked.submit, none, 0).tolist() == [1, 1, 1, 1]

@@ -74,13 +74,13 @@ def test_an_ordering_is_found_by_its_other_names(alias: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["fifo", "sjf", "ljf", "saf", "laf", "widest", "narrowest", "edf", "llf"])
-def test_an_order_that_is_asked_once_does_not_change_with_time(name: str) -> None:
+def test_an_order_that_is_evaluated_once_does_not_change_with_time(name: str) -> None:
     assert registry.make("ordering", name).changes == "static"
     assert ranks(name, 0.0) == ranks(name, 1e6)
 
 
 @pytest.mark.parametrize("name", ["wfp3", "unicef", "xfactor", "random"])
-def test_an_order_that_changes_with_time_is_asked_at_each_pass(name: str) -> None:
+def test_an_order_that_changes_with_time_is_evaluated_at_each_cycle(name: str) -> None:
     assert registry.make("ordering", name).changes == "pass"
 
 
@@ -165,7 +165,7 @@ def scripted(draws: list[int], hold: bool) -> Scripted:
 FOUR = Workload.from_columns(submit=[0, 0, 0, 0], runtime=[5, 5, 2, 3], cores=[3, 4, 1, 1])
 
 
-def test_a_drawn_job_that_does_not_fit_keeps_the_head() -> None:
+def test_a_drawn_job_that_does_not_fit_remains_the_first() -> None:
     draws = [0, 0, 1, 0]  # job 1 starts; job 2 is drawn and held until 5; then job 4, job 3 start together at 10
     record = run(FOUR, Platform.single(4), scripted(draws, hold=True))
     assert record.start.tolist() == [0, 5, 10, 10]
@@ -194,7 +194,7 @@ def test_nothing_is_drawn_while_no_core_is_free() -> None:
     assert draws == []
 
 
-def test_under_a_rule_that_lets_others_pass_a_pass_draws_one_permutation() -> None:
+def test_under_a_rule_that_lets_others_pass_a_cycle_draws_one_permutation() -> None:
     ordering = Random()
     ordering.setup(Draws([2, 0, 1, 0]))  # type: ignore[arg-type]  # third; first; fourth of what is left; second
     assert ordering.rank(queue(), 0.0).tolist() == [1, 3, 0, 2]

@@ -10,8 +10,8 @@ import pytest
 
 import gridsim as gs
 from gridsim.errors import InputError
+from gridsim.model.partitions import CLUSTER, PARTITION, job_clusters
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.pools import CLUSTER, PARTITION, ways
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
 from gridsim.policy.pools import in_pools, resized, seen_by, with_nodes_of
@@ -68,7 +68,7 @@ def test_a_partition_that_no_job_names_may_share_nodes() -> None:
     assert sizes(found) == {"a": 8, "b": 4, "(no partition)": 12}
 
 
-def test_sizes_that_nobody_knows_are_said() -> None:
+def test_sizes_that_no_job_has_are_reported() -> None:
     assert in_pools(log(1, 2), Platform.single(24)).pooled.startswith("the number of cores of each is unknown")
     assert (
         in_pools(log(1, 2), Platform.single(24), [Slurm(site=APART)], "pooled").pooled
@@ -103,7 +103,7 @@ def test_jobs_run_where_their_partition_is_and_the_default_takes_the_others() ->
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "qops", "sjf", "depth?k=2"])
-def test_a_partition_alone_is_scheduled_as_a_machine_of_its_own(policy: str) -> None:
+def test_a_partition_is_scheduled_as_a_separate_machine(policy: str) -> None:
     jobs = log(*(1, 2, 2, 1, 2, 1, 1, 2) * 4, cores=2)
     apart = gs.simulate(jobs, platform=Platform.apart({"a": 4, "b": 6}, PARTITION), policy=policy).record
     for number, cores in ((1, 4), (2, 6)):
@@ -131,12 +131,12 @@ def test_users_who_react_submit_to_their_partitions() -> None:
     assert result.jobs["cluster"].tolist() == ["a", "b", "a", "b"]
 
 
-def test_jobs_of_no_cluster_and_jobs_of_several_tasks_are_refused() -> None:
+def test_jobs_without_a_cluster_and_dag_jobs_are_refused() -> None:
     platform = Platform.apart({"a": 4, "b": 4}, PARTITION)
     with pytest.raises(InputError, match="job 2 has the partition 'c'; the platform has a, b"):
-        ways(log(1, 4), platform)
+        job_clusters(log(1, 4), platform)
     with pytest.raises(InputError, match="job 1 has no partition"):
-        ways(log(-1), platform)
+        job_clusters(log(-1), platform)
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
     with pytest.raises(InputError, match="DAG jobs"):
         gs.simulate(gs.Workload.from_tasks(tasks, submit=[0]), platform=platform, policy="fifo-job")

@@ -111,7 +111,7 @@ def test_two_orders_are_those_of_a_slow_second_implementation(seed: int, k: int)
 
 
 @given(seed=st.integers(0, 10**6), text=st.sampled_from(POLICIES))
-def test_requests_that_are_believed_change_nothing(seed: int, text: str) -> None:
+def test_requests_that_are_predicted_change_nothing(seed: int, text: str) -> None:
     jobs, more = drawn(seed), "&" if "?" in text else "?"
     plain = ran(jobs, text)
     corrected = ran(jobs, f"{text}{more}predict=requested&correct=steps")
@@ -126,7 +126,7 @@ def test_requests_that_are_believed_change_nothing(seed: int, text: str) -> None
 
 
 @given(seed=st.integers(0, 10**6), order=st.sampled_from(ORDERS), instant=st.sampled_from(["batched", "per-event"]))
-def test_whatever_is_believed_jobs_run_as_long_as_they_do(seed: int, order: str, instant: Any) -> None:
+def test_predictions_do_not_change_run_times(seed: int, order: str, instant: Any) -> None:
     jobs = drawn(seed)
     for predict in ("recent(n=1)", "average(alpha=0.3)", "similar"):
         for correct in ("steps", "added", "double(cap=False)"):
@@ -227,7 +227,7 @@ def _with_nan(file: Path) -> Any:
         ("easy?backfill_order=shortes", "shortest"),
     ],
 )
-def test_what_cannot_be_predicted_is_refused(text: str, message: str) -> None:
+def test_policies_without_predictions_are_refused(text: str, message: str) -> None:
     with pytest.raises(gs.GridsimError) as error:
         policy(text)
     assert message in str(error.value)
@@ -249,7 +249,7 @@ def test_promised_starts_by_requests_are_made_in_per_event_order_whatever_correc
     assert plain.start_us.tolist() == corrected.start_us.tolist()
 
 
-def test_who_predicts_says_so_and_what_is_as_usual_is_not_told() -> None:
+def test_predictors_are_reported_and_defaults_are_not() -> None:
     assert repr(policy("easy")) == "Backfilling(ordering=Fifo(), reserve=Easy())"
     assert repr(policy("sjbf")).endswith("backfill_order=Shortest())")
     assert repr(policy("conservative?predict=recent")).endswith("predict=Recent(n=2))")
@@ -274,7 +274,7 @@ def test_each_cluster_learns_from_its_own_jobs() -> None:
             assert both[name][apart == part].tolist() == alone[name].tolist()
 
 
-def test_accuracy_is_told_of_predictions_and_of_requests() -> None:
+def test_accuracy_is_reported_for_predictions_and_requests() -> None:
     numbers = ran(drawn(7), "easy++").metrics()
     assert 0 < numbers["prediction_accuracy"] < 1
     parts = ("prediction_under", "prediction_exact", "prediction_over")
@@ -287,7 +287,7 @@ def test_accuracy_is_told_of_predictions_and_of_requests() -> None:
     assert {"promised", "moved", "late"} <= set(ran(drawn(7), "conservative?predict=recent").jobs)
 
 
-def test_a_comparison_says_what_was_believed_and_who_knew_the_truth() -> None:
+def test_a_comparison_states_the_predictions_and_the_clairvoyant_policies() -> None:
     jobs, platform = drawn(7), gs.Platform.single(cores=10)
     policies = ["easy", "easy++", "sjbf?predict=clairvoyant", "conservative?predict=recent(n=1)"]
     told = gs.compare(jobs, platform=platform, policies=policies)
@@ -300,7 +300,7 @@ def test_a_comparison_says_what_was_believed_and_who_knew_the_truth() -> None:
     assert numbers["easy"]["prediction_accuracy"] == numbers["easy"]["request_accuracy"]
 
 
-def test_explaining_a_wait_names_who_outlived_predictions(tmp_path: Path) -> None:
+def test_explaining_a_wait_names_who_exceeded_predictions(tmp_path: Path) -> None:
     # The predicted run time of job 2 is 10 s, as of job 1, but it runs 90 s; job 3 waits for it from 40 on.
     jobs = gs.Workload.from_columns(
         submit=[0, 30, 35], runtime=[10, 90, 5], estimate=[100, 100, 5], cores=[10, 10, 10], labels={"user": [1, 1, 2]}
@@ -309,7 +309,7 @@ def test_explaining_a_wait_names_who_outlived_predictions(tmp_path: Path) -> Non
     result.write(tmp_path)
     for schedule in (JobSchedule.of(result.record), *read_schedules(tmp_path).values()):
         found = explain(schedule, 3)
-        assert [(one.job, beyond) for one, beyond in found.outlived] == [(2, 80.0)]
+        assert [(one.job, beyond) for one, beyond in found.exceeded] == [(2, 80.0)]
         (text,) = (it for it in sentences(found, "easy") if "predicted" in it)
         assert text == "While it waited, these jobs exceeded their predicted run times: job 2 of user 1 (1 min 20 s)."
-    assert explain(JobSchedule.of(ran(jobs, "easy").record), 3).outlived == ()
+    assert explain(JobSchedule.of(ran(jobs, "easy").record), 3).exceeded == ()

@@ -16,9 +16,9 @@ from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.presets import PRESETS, policy
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.policy.scheduler.moldable_scheduler import Molding
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
+from gridsim.policy.scheduler.plan_based import Planned
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,12 @@ from gridsim.policy.scheduler.planned import Planned
         ("qops?k_factor=3&relaxation=2", Guaranteed(admission=QoPS(k_factor=3), relaxation=2.0)),
         ("fqops?k_factor=3&heuristic=edf", Guaranteed(admission=Feedback(QoPS(3, EarliestDeadline())))),
         ("mrt?weight=2&heuristic=edf+est", Guaranteed(admission=MRT(EarliestDeadlineAndStart(2.0)))),
-        ("moldable-start?choices=all", Molding(partition=ShareOfWork(wf=2.0, choices="all"))),
+        ("moldable-start?choices=all", MoldableBackfilling(partition=ShareOfWork(wf=2.0, choices="all"))),
         (
             "moldable-combined?k=5&count=3",
-            Molding(partition=ShareOfWork(wf=2.0, weight="sqrt-parallel"), reserve=Selective(5.0, Category(count=3))),
+            MoldableBackfilling(
+                partition=ShareOfWork(wf=2.0, weight="sqrt-parallel"), reserve=Selective(5.0, Category(count=3))
+            ),
         ),
         ("sjf", Backfilling(ShortestEstimate(), Strict())),
         ("widest", Backfilling(LargestCores(), Strict())),
@@ -112,8 +114,8 @@ def test_an_unknown_name_answers_with_the_nearest_and_the_list(text: str, neares
         ("moldable-base?wf=0", "fair-share: wf is 0.0; a weight factor above 0 is needed"),
         ("moldable-base?gap=2", "fair-share: gap is 2.0; a fraction of the machine above 0, at most 1, is needed"),
         ("moldable-base?choices=1", "fair-share: choices is 1; a number of sizes from 2"),
-        ("molding?reserve=strict", "sizes require one of the reservation rules"),
-        ("molding?reserve=xfactor(k=1)", "xfactor: k is 1.0; a threshold above 1 is needed"),
+        ("moldable?reserve=strict", "sizes require one of the reservation rules"),
+        ("moldable?reserve=xfactor(k=1)", "xfactor: k is 1.0; a threshold above 1 is needed"),
         ("easy?reserve=category", "keeps reservations between cycles"),
         ("easy?ordering", "'ordering' in 'easy\\?ordering' is not parameter=value"),
         ("?ordering=sjf", "has no name"),
@@ -121,7 +123,7 @@ def test_an_unknown_name_answers_with_the_nearest_and_the_list(text: str, neares
         ("easy?ordering=sjf(", "brackets do not match"),
     ],
 )
-def test_what_is_wrong_with_a_text_is_said(text: str, told: str) -> None:
+def test_errors_in_a_text_are_reported(text: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         policy(text)
 
@@ -129,7 +131,7 @@ def test_what_is_wrong_with_a_text_is_said(text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("molding?reserve=xfactor(k=2,besides=category)", "xfactor: besides was renamed; give others"),
+        ("moldable?reserve=xfactor(k=2,besides=category)", "xfactor: besides was renamed; give others"),
         ("moldable-combined?besides=depth(k=3)", "xfactor: besides was renamed; give others"),
         ("slurm?conf=slurm.conf&nodes=gpu:1", "slurm: nodes was renamed; give add_nodes"),
         ("slurm?conf=slurm.conf&more_nodes=1", "slurm: more_nodes was renamed; give add_nodes"),

@@ -19,15 +19,15 @@ from gridsim.model.speedup import Linear
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.partition import Asked, Greedy
+from gridsim.policy.partition import Greedy, Rigid
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Lanes, Offer, Start, call, ranks_of
+from gridsim.policy.protocols import Capabilities, Decision, Lanes, Offer, PlannedStarts, Start, call, ranks_of
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.reservation import Easy, Selective
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.policy.scheduler.moldable_scheduler import Molding
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.simulation import run
 
 NODES = Platform.of_nodes((NodeGroup(group="thin", capacity={"cores": 4}),))
@@ -130,10 +130,10 @@ ONE = np.zeros(3, dtype=np.int64)
         (None, "returned NoneType from lanes"),
     ],
 )
-@pytest.mark.parametrize("scheduler", ["backfilling", "molding"])
+@pytest.mark.parametrize("scheduler", ["backfilling", "moldable"])
 def test_lanes_are_checked_before_they_enter_a_compiled_loop(answer: Any, message: str, scheduler: str) -> None:
     rule = Rule(answer)
-    policy = Backfilling(reserve=rule) if scheduler == "backfilling" else Molding(Fifo(), rule, Asked())
+    policy = Backfilling(reserve=rule) if scheduler == "backfilling" else MoldableBackfilling(Fifo(), rule, Rigid())
     with pytest.raises(PolicyError, match=message):
         run(JOBS, Platform.single(4), policy)
 
@@ -145,9 +145,9 @@ def test_a_capacity_above_the_number_of_requests_is_that_number() -> None:
 
 def test_due_instants_are_refused_by_a_scheduler_that_does_not_support_them() -> None:
     lanes = Lanes(ONE, np.array([1]), ONE)
-    with pytest.raises(PolicyError, match=r"due instants, which backfilling does not support.*molding\?part"):
+    with pytest.raises(PolicyError, match=r"due instants, which backfilling does not support.*moldable\?part"):
         run(JOBS, Platform.single(4), Backfilling(reserve=Rule(lanes)))
-    assert run(JOBS, Platform.single(4), Molding(Fifo(), Rule(lanes), Asked())).start.tolist() == [0, 1, 3]
+    assert run(JOBS, Platform.single(4), MoldableBackfilling(Fifo(), Rule(lanes), Rigid())).start.tolist() == [0, 1, 3]
 
 
 @dataclass
@@ -203,12 +203,12 @@ LATE = Workload.from_columns(submit=[0, 1, 1], runtime=[5, 2, 3], estimate=[9, 9
         (Offer(_SOON, kills=(2,)), r"kills \[2\]; expected running requests"),
         (Offer(_SOON, kills=(-5,)), r"kills \[-5\]; expected running requests"),
         (Offer(_SOON, kills=(0,)), "without an arrangement"),
-        (Offer(_SOON, Arrangement(np.array([10**9]), np.array([_SOON]))), "arranges requests other than"),
-        (Offer(_SOON, Arrangement(np.array([1, 1]), np.array([_SOON, _SOON]))), "arranges requests other than"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([1.5]))), "starts of an arrangement of type float64"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([-5]))), "starts of an arrangement with -5"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([_LATER]))), "but arranges it at 18000000"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([_SOON]), 5)), "with holdings on a machine of cores"),  # type: ignore[arg-type]
+        (Offer(_SOON, PlannedStarts(np.array([10**9]), np.array([_SOON]))), "arranges requests other than"),
+        (Offer(_SOON, PlannedStarts(np.array([1, 1]), np.array([_SOON, _SOON]))), "arranges requests other than"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([1.5]))), "starts of an arrangement of type float64"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([-5]))), "starts of an arrangement with -5"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([_LATER]))), "but arranges it at 18000000"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([_SOON]), 5)), "with holdings on a machine of cores"),  # type: ignore[arg-type]
         ("yes", "returned 'yes'; expected an Offer or None"),
     ],
 )
@@ -226,7 +226,7 @@ def test_an_arrangement_out_of_order_and_a_changed_plan_are_refused() -> None:
             if request < 2:
                 return Offer(plan.earliest(request, now))
             rows, starts = plan.order(), plan.planned_starts()
-            return Offer(_LATER, Arrangement(np.append(request, rows), np.append(_LATER, starts)))
+            return Offer(_LATER, PlannedStarts(np.append(request, rows), np.append(_LATER, starts)))
 
     @dataclass
     class Writes:
@@ -274,7 +274,7 @@ def test_holdings_without_a_place_for_each_arranged_request_are_rejected() -> No
         def plan(self, request: int, deadline: int, plan: Any, now: int) -> Any:
             start, known = plan.earliest(request, now), plan.arrangement()
             rows, starts = np.append(known.rows, request), np.append(known.starts, start)
-            return Offer(start, Arrangement(rows, starts, known.holdings))
+            return Offer(start, PlannedStarts(rows, starts, known.holdings))
 
     with pytest.raises(PolicyError, match=r"Forgets\(\) offers holdings in which an arranged request has no nodes"):
         run(JOBS, NODES, Planned(Forgets()))
@@ -317,12 +317,14 @@ def test_lanes_of_a_rule_inside_another_are_checked() -> None:
             return None
 
     with pytest.raises(PolicyError, match="returned NoneType from lanes"):
-        run(JOBS, Platform.single(4), Molding(reserve=Selective(others=NoLanes()), partition=Asked()))
+        run(JOBS, Platform.single(4), MoldableBackfilling(reserve=Selective(others=NoLanes()), partition=Rigid()))
 
 
 def test_more_sizes_than_there_are_cores_are_all_sizes() -> None:
     jobs = dataclasses.replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Linear()]))
-    starts = [run(jobs, Platform.single(4), Molding(partition=Greedy(choices=n))).start for n in (10**15, "all")]
+    starts = [
+        run(jobs, Platform.single(4), MoldableBackfilling(partition=Greedy(choices=n))).start for n in (10**15, "all")
+    ]
     assert np.array_equal(*starts)
 
 
@@ -382,7 +384,7 @@ class Arguments(Plain):
         ("Arguments", "dispatch", 30),
     ],
 )
-def test_what_a_plug_in_raises_names_its_file_and_line(tmp_path: Path, policy: str, method: str, line: int) -> None:
+def test_an_error_of_a_plug_in_names_its_file_and_line(tmp_path: Path, policy: str, method: str, line: int) -> None:
     file = tmp_path / "failing.py"
     file.write_text(FAILING)
     spec = policy.format(file) if "{}" in policy else f"{file}:{policy}"
@@ -391,7 +393,7 @@ def test_what_a_plug_in_raises_names_its_file_and_line(tmp_path: Path, policy: s
 
 
 @pytest.mark.parametrize(("kind", "line"), [("Measures", 26), ("Charges", 28)])
-def test_what_a_metric_raises_names_its_file_and_line(tmp_path: Path, kind: str, line: int) -> None:
+def test_an_error_of_a_metric_names_its_file_and_line(tmp_path: Path, kind: str, line: int) -> None:
     file = tmp_path / "failing.py"
     file.write_text(FAILING)
     (measure,) = measures(*(([f"{file}:{kind}"], []) if kind == "Measures" else ([], [f"{file}:{kind}"])), {})

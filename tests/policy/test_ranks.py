@@ -102,7 +102,7 @@ def test_ranks_are_longest_paths(grid: tuple[Workload, Platform]) -> None:
         assert rank == nx.dag_longest_path_length(below, weight="time")
 
 
-def test_the_critical_path_that_is_told_is_that_of_the_true_runtimes() -> None:
+def test_the_critical_path_that_is_reported_is_that_of_the_true_runtimes() -> None:
     tasks = Tasks.from_edges(
         counts=[2], runtime=[4, 2], estimate=[10, 1], cores=1, kind=[0, 1], kinds=("A", "B"), edges=[(0, 1)]
     )

@@ -35,14 +35,14 @@ def ran(workload: gs.Workload, text: Any) -> gs.Result:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_it_learns_what_users_and_sizes_tell(seed: int) -> None:
+def test_it_learns_what_users_and_sizes_report(seed: int) -> None:
     learned, recent = (ran(log(seed), text).metrics() for text in (REGRESSION, "easy++"))
     assert learned["prediction_accuracy"] > 0.65  # 0.79 is the best value for such run times
     assert learned["prediction_accuracy"] > recent["prediction_accuracy"] > learned["request_accuracy"]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_no_prediction_is_told_by_a_run_that_has_not_ended(seed: int) -> None:
+def test_no_prediction_is_reported_by_a_run_that_has_not_ended(seed: int) -> None:
     before = log(seed)
     first = ran(before, REGRESSION)
     instant = int(first.record.end_us[len(before) // 2])

@@ -16,7 +16,7 @@ from gridsim.simulation import simulate
 JOBS = Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 2], cores_stated=4)
 
 
-def test_what_is_given_goes_before_what_the_source_states() -> None:
+def test_given_values_override_those_of_the_source() -> None:
     assert (machine(JOBS).cores, machine(JOBS).origin) == (4, "the workload")
     assert (machine(JOBS, 6).cores, machine(JOBS, 6).origin) == (6, "given")
 
@@ -25,7 +25,7 @@ def test_the_source_says_where_it_stands() -> None:
     assert machine_cores(JOBS.with_provenance(cores_from="MaxProcs")) == (4, "MaxProcs")
 
 
-def test_nobody_knows_the_machine() -> None:
+def test_an_unknown_machine_is_reported() -> None:
     jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
     for ask in (machine, simulate, compare):
         with pytest.raises(InputError, match="the workload, field 'cores': does not state the size of its machine"):
@@ -37,12 +37,12 @@ def test_a_machine_without_cores_is_refused() -> None:
         machine(JOBS, 0)
 
 
-def test_a_simulation_tells_the_source_of_its_size() -> None:
+def test_a_simulation_reports_the_source_of_its_size() -> None:
     known = JOBS.with_provenance(cores_from="MaxProcs")
     assert simulate(known).platform.origin == "MaxProcs"
 
 
-def test_a_policy_that_knows_its_site_gives_the_machine_where_nobody_else_does() -> None:
+def test_a_policy_with_a_site_defines_the_machine_without_any_other_source() -> None:
     slurm = Slurm(site=Site.of(nodes=3, cores=4))
     assert machine_of([object()]) is None
     assert (machine(JOBS, policies=[object(), slurm]).cores, machine(JOBS, 6, [slurm]).cores) == (12, 6)

@@ -26,8 +26,8 @@ def test_places_are_those_of_a_walk_down_the_tree(used: list[int]) -> None:
     total = TREE.usage(np.array(used))
 
     def level(node: int) -> float:
-        beside = sum(total[other] for other in range(7) if PARENT[other] == PARENT[node])
-        return np.inf if not total[node] else PART[node] / (total[node] / beside)
+        attached = sum(total[other] for other in range(7) if PARENT[other] == PARENT[node])
+        return np.inf if not total[node] else PART[node] / (total[node] / attached)
 
     keys = [[-level(node) for node in way] + [-np.inf] * (2 - len(way)) for way in WAYS]
     assert TREE.places(np.array(used, dtype=float)).tolist() == [sum(other < key for other in keys) for key in keys]

@@ -125,7 +125,7 @@ def keys(record: Record, policy: str) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("policy", ["fifo-job", "fifo-task", "lrtf", "srtf"])
 @given(grid=grids(largest=10))
-def test_nobody_starts_while_an_earlier_keyed_ready_task_of_its_cluster_waits(policy: str, grid: Grid) -> None:
+def test_no_job_starts_while_an_earlier_keyed_ready_task_of_its_cluster_waits(policy: str, grid: Grid) -> None:
     record = schedule(grid, policy)
     times, key = record.tasks, keys(record, policy)
     assert times is not None

@@ -94,7 +94,7 @@ def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> Non
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", CONTROLLERS)
 @given(workload=demanding())
-def test_promises_are_broken_only_by_overruns_and_are_told(policy: str, workload: Workload) -> None:
+def test_promises_are_broken_only_by_overruns_and_are_reported(policy: str, workload: Workload) -> None:
     record = simulate(workload, policy, overrun="extend")
     assert violations(record, overrun="extend") == []
     if not (workload.runtime > workload.estimate).any():
@@ -143,7 +143,7 @@ def test_guarantees_are_checked_from_files(workload: Workload, tmp_path: Path, c
 
 
 @st.composite
-def molded(draw: st.DrawFn) -> Workload:
+def moldable_schedule(draw: st.DrawFn) -> Workload:
     """Draw high-load workloads whose jobs may have sizes other than the requested ones."""
     workload = draw(demanding())
     ends = [sorted(draw(st.tuples(st.integers(1, CORES), st.integers(1, CORES)))) for _ in range(len(workload))]
@@ -155,7 +155,7 @@ def molded(draw: st.DrawFn) -> Workload:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", ["qops", "msb", "mrt", "fqops?kill_restart=true&slack_factor=1.5"])
 @pytest.mark.parametrize("partition", ["greedy", "fair-share(wf=2)"])
-@given(workload=molded(), overrun=st.sampled_from(["kill", "extend"]))
+@given(workload=moldable_schedule(), overrun=st.sampled_from(["kill", "extend"]))
 def test_promises_to_moldable_jobs_are_kept(policy: str, partition: str, workload: Workload, overrun: str) -> None:
     policy += ("&" if "?" in policy else "?") + f"partition={partition}"
     record = simulate(workload, policy, overrun=overrun)

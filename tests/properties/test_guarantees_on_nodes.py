@@ -21,7 +21,7 @@ from gridsim.registry import parse
 from gridsim.testing import check_scheduler
 from gridsim.testing.invariants import violations
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.translated import platform_of, workload_of
 from tests.properties.test_guarantees import CONTROLLERS, CORES, QUICK, demanding

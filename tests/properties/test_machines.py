@@ -16,8 +16,8 @@ from gridsim.model.workload import Workload
 from gridsim.testing.invariants import violations
 from tests.oracles.machine.claims import heads_delayed, left_waiting
 from tests.oracles.machine.compared import policy_of, simulated, told
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Demand, Machine, Node
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES, Rule, Typical
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import platform_of, workload_of
@@ -66,7 +66,7 @@ def test_a_machine_without_nodes_and_plain_cores_is_the_machine_of_ever(policy: 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_pool_that_nobody_asks_for_changes_nothing(policy: str) -> None:
+def test_a_pool_that_no_job_requests_changes_nothing(policy: str) -> None:
     # E1 and E3 with pools: the cores of a machine with licences equal those of the plain machine.
     rng = np.random.default_rng(21)
     for _ in range(COUNT):

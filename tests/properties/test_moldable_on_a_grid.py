@@ -21,7 +21,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Queue
-from gridsim.policy.scheduler.moldable_scheduler import Molding
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
 from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.testing.invariants import violations
@@ -36,13 +36,13 @@ SIZED = [
     "moldable-start",
     "moldable-base?choices=all",
     "moldable-combined?first=2",
-    "molding?backfill=now&promise_order=queue&reserve=xfactor(k=1.5,others=category(first=2))",
+    "moldable?backfill=now&promise_order=queue&reserve=xfactor(k=1.5,others=category(first=2))",
     *(
-        f"molding?ordering={name}&reserve=easy"
+        f"moldable?ordering={name}&reserve=easy"
         for name in ("fifo-task", "fifo-job", "p-slr", "p-slr-sf", "srtf", "lrtf", "random")
     ),
 ]
-AS_ASKED = ["easy", "conservative", "fcfs", "molding?partition=asked", "backfilling?ordering=p-slr&reserve=strict"]
+AS_ASKED = ["easy", "conservative", "fcfs", "moldable?partition=rigid", "backfilling?ordering=p-slr&reserve=strict"]
 BALANCERS = ["expected-queue", "round-robin", "random", "earliest-start", "data-local", "least-utilised"]
 
 
@@ -146,12 +146,12 @@ def test_sizes_are_possible_where_tasks_were_placed_and_the_same_again(
 @pytest.mark.parametrize("policy", AS_ASKED)
 @given(grid=moldable_grids(asked_fits=True), overrun=st.sampled_from(["kill", "extend"]))
 @settings(max_examples=10)
-def test_who_chooses_no_sizes_gives_every_task_what_it_asks_for_as_if_it_were_rigid(
+def test_schedulers_without_sizes_give_every_task_its_request_like_rigid_ones(
     policy: str, grid: Grid, overrun: Any
 ) -> None:
     record = simulate(grid, policy, overrun=overrun)
     assert_possible(record, grid[1], overrun)
-    if policy.startswith("molding"):
+    if policy.startswith("moldable"):
         return
     rigid = simulate((replace(grid[0], moldable=None), grid[1]), policy, overrun=overrun)
     assert told(rigid) == told(record)
@@ -166,7 +166,7 @@ def test_ranges_of_one_size_are_rigid_tasks_under_easy(grid: Grid) -> None:
     assert tasks is not None
     fixed = replace(workload, moldable=Moldable.of(tasks.cores, tasks.cores, tasks.cores, [Linear()]))
     rigid = run(workload, platform, "backfilling?ordering=fifo-task&reserve=easy")
-    assert told(run(fixed, platform, "molding?ordering=fifo-task&reserve=easy")) == told(rigid)
+    assert told(run(fixed, platform, "moldable?ordering=fifo-task&reserve=easy")) == told(rigid)
 
 
 def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
@@ -179,14 +179,14 @@ def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
 
 
 @pytest.mark.parametrize(("policy", "cores"), [("moldable-greedy", 4), ("moldable-base", 3)])
-def test_a_size_is_cut_to_the_cluster_that_the_task_came_to(policy: str, cores: int) -> None:
+def test_a_size_is_limited_to_the_cluster_of_the_task(policy: str, cores: int) -> None:
     """Six requested cores, two to eight allowed, four available: all four, or nine tenths of them."""
     record = simulate(two((4, 4), low=2, high=8, asked=6), policy)
     assert record.given.tolist() == [cores]
     assert record.end.tolist() == [12 * 6 / cores]
 
 
-def test_the_earliest_start_behind_a_task_that_asks_for_more_than_there_is_can_be_told() -> None:
+def test_the_earliest_start_behind_a_task_that_requests_more_than_there_is_can_be_reported() -> None:
     """A task of at most three cores waits for two busy clusters of two cores; a fourth task arrives after it."""
     tasks = Tasks.from_edges(
         counts=[1] * 4, runtime=[9] * 4, cores=[2, 2, 3, 2], kind=[0] * 4, kinds=("any",), edges=[]
@@ -210,7 +210,7 @@ def test_a_task_that_only_a_chosen_size_could_run_is_refused_by_those_who_choose
         simulate(two((4, 4), low=2, high=8, asked=6), policy)
 
 
-def test_a_task_has_waited_since_it_was_ready_not_since_its_job_came() -> None:
+def test_a_task_has_waited_since_it_was_ready_not_since_its_job_arrived() -> None:
     """Two cores, shortest first: the second task, ready at 10 s, has waited too long (10 s) only after 20 s."""
     tasks = Tasks.from_edges(
         counts=[2, 1, 1, 1, 1],
@@ -223,7 +223,7 @@ def test_a_task_has_waited_since_it_was_ready_not_since_its_job_came() -> None:
     rigid = Workload.from_tasks(tasks, submit=[0, 1, 2, 11, 12])
     workload = replace(rigid, moldable=Moldable.of(tasks.cores, tasks.cores, tasks.cores, [Linear()]))
     platform = Platform(RouterSpec("root", (ClusterSpec("c", 2, "any"),)))
-    record = run(workload, platform, "molding?reserve=xfactor(k=1.5,others=first-fit)&ordering=sjf")
+    record = run(workload, platform, "moldable?reserve=xfactor(k=1.5,others=first-fit)&ordering=sjf")
     assert record.tasks is not None
     assert (record.tasks.start_us / SECOND).tolist() == [0, 27, 10, 10, 16, 19]
 
@@ -308,17 +308,17 @@ class Watching:
         return queue.ready
 
 
-def test_orderings_are_told_free_cores_and_the_tick() -> None:
+def test_orderings_get_free_cores_and_the_tick() -> None:
     Watching.seen.clear()
     tasks = Tasks.from_edges(counts=[1, 1], runtime=[5, 5], cores=[3, 3], kind=[0, 0], kinds=("any",), edges=[])
     workload = Workload.from_tasks(tasks, submit=[0, 1])
     workload = replace(workload, moldable=Moldable.of([3, 3], 3, 3, [Linear()]))
     platform = Platform(RouterSpec("root", (ClusterSpec("a", 4, "any"),)))
-    run(workload, platform, Molding(ordering=Watching()), Run(tick=0.5))
+    run(workload, platform, MoldableBackfilling(ordering=Watching()), Run(tick=0.5))
     assert [(it["free"], it["total"], it["tick"]) for it in Watching.seen] == [(4, 4, 0.5), (1, 4, 0.5), (4, 4, 0.5)]
 
 
 def test_an_ordering_that_ranks_after_every_start_is_refused() -> None:
     grid = two((4, 4), low=2, high=3, asked=3)
     with pytest.raises(InputError, match="re-ranks after every start, but sizes are chosen once per cycle"):
-        simulate(grid, "molding?ordering=fair-share")
+        simulate(grid, "moldable?ordering=fair-share")

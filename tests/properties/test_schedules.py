@@ -64,19 +64,19 @@ def test_schedules_are_possible_complete_and_repeatable(
 
 
 @given(workload=workloads(cores=CORES), instant=INSTANTS, overrun=OVERRUNS)
-def test_fcfs_lets_nobody_overtake(workload: Workload, instant: str, overrun: str) -> None:
+def test_fcfs_lets_no_job_overtake(workload: Workload, instant: str, overrun: str) -> None:
     assert fcfs_order_kept(simulate(workload, "fcfs", instant=instant, overrun=overrun))
 
 
 @pytest.mark.parametrize("policy", FIRST_COME)
 @given(workload=workloads(cores=CORES), instant=INSTANTS, overrun=OVERRUNS)
-def test_no_head_waits_beside_enough_free_cores(policy: str, workload: Workload, instant: str, overrun: str) -> None:
+def test_no_head_waits_with_enough_free_cores(policy: str, workload: Workload, instant: str, overrun: str) -> None:
     assert heads_kept_waiting(simulate(workload, policy, instant=instant, overrun=overrun)) == []
 
 
 @pytest.mark.parametrize("policy", ["easy", "depth?k=3"])
 @given(workload=workloads(cores=CORES), instant=INSTANTS)
-def test_easy_never_delays_the_head(policy: str, workload: Workload, instant: str) -> None:
+def test_easy_never_delays_the_first_job(policy: str, workload: Workload, instant: str) -> None:
     assert heads_delayed(simulate(workload, policy, instant=instant)) == []
 
 

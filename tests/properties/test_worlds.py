@@ -18,8 +18,8 @@ from gridsim.record import Record
 from gridsim.testing.invariants import violations
 from gridsim.world import World
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine, Node
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.translated import platform_of, workload_of
 
@@ -54,7 +54,7 @@ def same(one: Record, other: Record) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("policy", ["fcfs", "first-fit", "easy", "depth", "conservative"])
-def test_who_submits_later_is_placed_as_if_known_from_the_beginning(policy: str, instant: Any) -> None:
+def test_a_job_that_submits_later_is_placed_as_if_known_from_the_beginning(policy: str, instant: Any) -> None:
     rng = np.random.default_rng([31, 1])
     for number in range(12):
         machine = draw_machine(rng) if number % 4 else Machine((), {"cores": 6, "licence": 2})

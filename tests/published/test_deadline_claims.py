@@ -14,7 +14,7 @@ from scipy import stats
 from gridsim.metrics.deadlines import broken, deadline_metrics
 from gridsim.metrics.utilisation import arrival_window, utilisation
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.simulation import simulate

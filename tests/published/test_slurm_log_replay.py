@@ -24,8 +24,8 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.calibrate import calibrate
 from gridsim.record import Status
 from gridsim.report.caveats import caveats
-from gridsim.report.refusals import preempted_in_log
-from gridsim.report.trust import as_dict, sentences
+from gridsim.report.rejections import preempted_in_log
+from gridsim.report.validation import as_dict, sentences
 from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
@@ -82,7 +82,7 @@ def test_dependencies_that_are_simulated_rather_than_known_cost_little(logs: Pat
     assert found.within_5 >= 0.55
 
 
-def test_the_site_s_own_policy_comes_nearer_than_any_textbook_one(logs: Path, site: Site) -> None:
+def test_the_site_s_own_policy_is_closer_than_any_textbook_one(logs: Path, site: Site) -> None:
     log = read(logs / "sacct_epoch_X.txt.gz", site)
     own = replayed(log, site)
     for policy in ("fcfs", "easy", "conservative"):
@@ -144,7 +144,7 @@ def preempted(log: Workload, site: Site) -> list[int]:
     return found
 
 
-def test_preempted_runs_of_the_log_are_told_beside_the_simulated_ones(site_b: Site, tmp_path: Path) -> None:
+def test_preempted_runs_of_the_log_are_reported_with_the_simulated_ones(site_b: Site, tmp_path: Path) -> None:
     log = read(all_runs(tmp_path), site_b)
     assert log.epoch is not None
     booked = str(RUN_B / "logs" / "scontrol_reservation.txt")
@@ -190,7 +190,7 @@ def test_a_log_with_all_runs_is_preempted_again(site_b: Site, tmp_path: Path) ->
     assert sum(found) > 1.5 * sum(preempted(last, site_b))
 
 
-def test_what_requeued_jobs_have_to_do_is_what_they_were_submitted_to_do(site_b: Site, tmp_path: Path) -> None:
+def test_requeued_jobs_have_the_work_that_was_submitted(site_b: Site, tmp_path: Path) -> None:
     # Jobs slept for the time of their last run, from its beginning: sums would be up to three times as long.
     log = read(all_runs(tmp_path), site_b)
     slept = {row["workload_id"]: row["sleep"] for row in csv.DictReader((RUN_B / "schedule.csv").open())}
@@ -201,7 +201,7 @@ def test_what_requeued_jobs_have_to_do_is_what_they_were_submitted_to_do(site_b:
         assert abs(log.runtime[row] / 1e6 - float(slept[number[int(log.job[row])]])) <= 1
 
 
-def test_a_log_that_does_not_say_what_memory_was_asked_for_on_is_replayed_as_near_as_what_was_asked_for(
+def test_a_log_with_allocated_memory_only_is_replayed_as_closely_as_one_with_requests(
     site_b: Site,
 ) -> None:
     # Run B schedules memory, by default 1800 MiB per core. With the memory that jobs requested, the mean error is 99

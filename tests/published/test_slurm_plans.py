@@ -17,7 +17,7 @@ from gridsim.model.site_file import read_site
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.policy.slurm.holding import take
+from gridsim.policy.slurm.entry_allocation import take
 
 FOLDER = Path(__file__).parent
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridsim.policy.slurm.precedence import in_order, levels_of, precedence_of
+from gridsim.policy.slurm.queue_sort import in_order, levels_of, sort_columns_of
 
 FOLDER = Path(__file__).parent / "slurm-queues"
 QOS = ("top", "mid", "side", "other", "low")
@@ -33,7 +33,7 @@ def test_a_queue_is_in_the_order_of_a_real_slurm(queue: str) -> None:
     kind = np.array([QOS.index(rows[row]["qos"]) for row in request])
     tier = np.array([TIERS[part] for _, part in entries])
     ones = np.ones(len(entries), dtype=np.int64)
-    precedence = precedence_of(may, kind, request, ones, tier, np.arange(len(rows)))
+    precedence = sort_columns_of(may, kind, request, ones, tier, np.arange(len(rows)))
     precedence.own["priority"][:] = [int(rows[row]["priority"]) for row in request]
     assert (levels_of(may, kind) is None) == (queue != "5")
     ordered = request[in_order(np.random.default_rng(1).permutation(len(entries)), precedence)].tolist()

@@ -215,7 +215,7 @@ def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site)
 
 
 @pytest.mark.long
-def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill(jobs: Workload, site: Site) -> None:
+def test_with_any_phase_of_its_clock_it_is_closer_than_fcfs_with_backfill(jobs: Workload, site: Site) -> None:
     # Fractions of a second sometimes determine the order, and one job shifts all later ones: one run is one sample.
     easy = agreement(simulate(jobs, platform=site.platform(), policy="easy", overrun="extend").record)
     found = [

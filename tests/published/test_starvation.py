@@ -97,7 +97,7 @@ def test_first_come_waits_for_the_backlog_at_arrival_alone(policy: str) -> None:
     assert waited[0] <= backlog
 
 
-def test_who_may_be_passed_may_starve() -> None:
+def test_a_job_that_may_be_passed_may_starve() -> None:
     assert grows(waits("first-fit", "3/2", cores=4, wide=4, at=100))
     assert bounded(waits("easy", "3/2", cores=4, wide=4, at=100))
 
@@ -132,7 +132,7 @@ def with_holder(workload: Workload) -> Workload:
 
 
 @pytest.mark.long
-def test_random_serves_everybody_sooner_or_later() -> None:
+def test_random_starts_every_job_in_the_end() -> None:
     waited = [
         wait_of_victim(stream(400, "1", runtime=10, victim=40, cores=4, wide=4, at=100), "random", 4, seed=seed)
         for seed in range(15)

@@ -77,7 +77,7 @@ def test_a_mean_wait_is_far_from_the_log_beyond_a_factor_of_two_however_short(
     assert not (far and agrees(replayed, logged)), "a page shows both"
 
 
-def test_the_site_s_own_policy_is_the_one_asked_for_else_the_first_that_knows_its_site() -> None:
+def test_the_site_s_own_policy_is_the_one_requested_else_the_first_that_has_its_site() -> None:
     known = {"easy": policy("easy"), "b": policy(f"slurm?conf={MINI}"), "a": policy(f"slurm?conf={MINI}&add_nodes=2")}
     assert own_policy(known) == "b"
     assert own_policy(known, "easy") == "easy"

@@ -16,7 +16,7 @@ from gridsim.files import parse_json
 from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
 from gridsim.questions.explain import Explanation, explain, waits
-from gridsim.questions.recorded import recorded
+from gridsim.questions.result_folders import recorded
 from gridsim.questions.schedules import CutRuns, JobSchedule, read_schedules
 from gridsim.record import Record
 from gridsim.report.explain_text import from_log, sentences
@@ -38,7 +38,7 @@ def schedule(*rows: tuple[int, float, float, float], machine: int = 4) -> JobSch
 NAN = float("nan")
 
 
-def test_time_without_room_and_time_kept_for_others_are_told_apart() -> None:
+def test_time_without_free_cores_and_time_kept_for_others_are_distinguished() -> None:
     # Job 2 requests all cores and starts at 10; job 3 could run in parallel with job 1, but is behind job 2.
     found = explain(schedule((2, 0, 0, 10), (4, 1, 10, 15), (2, 2, 15, 16)), 3)
     assert (found.short, found.enough, found.free) == (5.0, 8.0, 2)
@@ -47,7 +47,7 @@ def test_time_without_room_and_time_kept_for_others_are_told_apart() -> None:
     assert [one.job for one in found.freeing] == [2]
 
 
-def test_those_who_came_later_and_started_earlier_are_counted() -> None:
+def test_those_that_arrived_later_and_started_earlier_are_counted() -> None:
     found = explain(schedule((3, 0, 0, 10), (4, 1, 12, 15), (1, 2, 2, 12), (1, 3, 13, 14)), 2)
     assert (found.passed, found.passed_work) == (1, 10.0)
     assert [one.job for one in found.passing] == [3]
@@ -121,7 +121,7 @@ def test_a_job_that_did_not_run_says_so() -> None:
     assert "did not run under qops (unadmitted)" in told
 
 
-def test_instants_are_told_as_dates_where_the_log_has_them() -> None:
+def test_instants_are_reported_as_dates_where_the_log_has_them() -> None:
     dated = schedule((4, 0, 0, 74), (4, 14, 74, 84), (1, 100, 100, 101), (9, 3700, NAN, NAN))
     dated = dated._replace(calendar=Calendar(1_795_244_026))
     assert [sentences(explain(dated, job), "easy")[1] for job in (2, 3, 4)] == [
@@ -141,7 +141,7 @@ def test_instants_are_told_as_dates_where_the_log_has_them() -> None:
     assert "submitted at" not in " ".join(sentences(bare, "easy"))
 
 
-def test_who_stood_first_changes_when_they_start() -> None:
+def test_the_first_job_changes_at_each_start() -> None:
     # Two wide jobs wait in sequence while job 4 could run: 2 is first until 10, then 3 until 20.
     found = explain(schedule((2, 0, 0, 10), (3, 1, 10, 20), (3, 2, 20, 30), (1, 3, 30, 31)), 4)
     assert [(one.job, round(one.share * found.enough)) for one in found.first] == [(3, 10), (2, 7)]

@@ -37,7 +37,7 @@ def named() -> Result:
     return gs.simulate(replace(jobs, names=names, provenance=dates), platform=gs.Platform.single(4), policy="easy")
 
 
-def test_a_folder_tells_names_as_the_record_does(tmp_path: Path) -> None:
+def test_a_folder_reports_names_as_the_record_does(tmp_path: Path) -> None:
     result = named()
     result.write(tmp_path)
     (schedule,) = read_schedules(tmp_path).values()
@@ -49,7 +49,7 @@ def test_a_folder_tells_names_as_the_record_does(tmp_path: Path) -> None:
     assert "account,partition,qos" in (tmp_path / "jobs.csv").read_text().partition("\n")[0]
 
 
-def test_who_passed_is_told_by_name(tmp_path: Path) -> None:
+def test_a_job_that_passed_is_reported_by_name(tmp_path: Path) -> None:
     named().write(tmp_path)
     (schedule,) = read_schedules(tmp_path).values()
     told = " ".join(sentences(explain(schedule, 2), "easy"))

@@ -22,9 +22,9 @@ from gridsim.questions.forecast import (
     _expected_by_replay,
     _expected_by_state,
     _expected_on_nodes,
-    as_of_now,
     expected_start,
     quantiles,
+    snapshot,
 )
 from gridsim.questions.quotation import Answer, Forecast, Quoted
 from gridsim.report.quotation import alternatives_table, forecasts_table, sentences
@@ -75,7 +75,7 @@ def test_on_nodes_all_is_replayed_since_the_machine_was_idle(what: str) -> None:
         assert found == by_whole_run(log, row, what, nodes), row
 
 
-def test_a_plan_is_asked_while_the_log_is_replayed(site: gs.Workload) -> None:
+def test_a_plan_is_evaluated_while_the_log_is_replayed(site: gs.Workload) -> None:
     platform = machine(site)
     setup = Setup(platform, policy("conservative"), Run())
     rows = np.arange(5, len(site), 60)
@@ -89,7 +89,7 @@ def test_a_plan_is_asked_while_the_log_is_replayed(site: gs.Workload) -> None:
     assert (record.start_us[rows] <= found).all()  # conservative keeps its reservations
 
 
-def test_what_started_late_is_not_forgotten_because_it_still_waits() -> None:
+def test_late_starts_are_kept_while_the_job_still_waits() -> None:
     part = np.array([0.1, 0.2, 0.3, 0.4, 2.0, 2.0, 2.0, 2.0])
     known = quantiles(part, np.array([True] * 4 + [False] * 4))
     assert known[:2] == [0.2, 0.4]
@@ -116,7 +116,7 @@ def test_history_is_of_the_log_so_far_and_lies_below_the_expectation(site: gs.Wo
 
 
 @pytest.mark.long
-def test_a_narrower_and_a_shorter_job_are_asked_as_jobs_of_their_own(site: gs.Workload) -> None:
+def test_a_narrower_and_a_shorter_job_are_quoted_as_separate_jobs(site: gs.Workload) -> None:
     found = gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["easy", "conservative"])
     assert [(it.cores, it.walltime) for it in found.alternatives] == [(24, 7200), (48, 3600), (24, 3600)]
     alone = gs.quote(site, at=93_600, cores=24, walltime=7200, policies=["easy", "conservative"])
@@ -142,7 +142,7 @@ def overtaken(times: int) -> gs.Workload:
     return gs.Workload.from_columns(submit=submit, runtime=runtime, cores=[1] * len(rows), cores_stated=1)
 
 
-def test_where_next_to_no_wait_is_expected_its_error_is_told_in_seconds() -> None:
+def test_where_next_to_no_wait_is_expected_its_error_is_reported_in_seconds() -> None:
     log = overtaken(25).select(slice(0, 24 * 22 + 1))  # of the last time, only the job that runs
     found = gs.quote(log, at=240_099, cores=1, walltime=900, policies=["easy?ordering=sjf"])
     (one,) = found.forecasts
@@ -161,7 +161,7 @@ def test_where_next_to_no_wait_is_expected_its_error_is_told_in_seconds() -> Non
         ((0.11, 0.5, 2.0, 3.0), "in 1 h 6 min to 20 h, 9 of 10 within 1 d 6 h.", "no useful bound"),
     ],
 )
-def test_no_bound_is_told_that_no_one_could_act_on(
+def test_only_bounds_that_can_be_used_are_reported(
     quantiles: tuple[float, float, float, float], told: str, untold: str
 ) -> None:
     one = Forecast("easy", 36_000.0, 40, False, "share", *quantiles)
@@ -181,33 +181,33 @@ def test_a_job_that_starts_at_once_needs_no_history() -> None:
     assert "Under easy the job would start at once." in sentences(found)
 
 
-def test_too_short_a_log_says_so() -> None:
+def test_too_short_a_log_is_reported() -> None:
     jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[10, 10], cores=[4, 4], cores_stated=4)
     told = " ".join(sentences(gs.quote(jobs, at=5, cores=2, walltime=10, policies=["easy"])))
     assert "would start in 15 s if all jobs ran as long as estimated" in told
     assert "Too few jobs that had to wait" in told
 
 
-def test_who_is_asked_for_deadlines_is_asked_nothing_else(site: gs.Workload) -> None:
+def test_a_scheduler_of_deadlines_gets_only_deadline_queries(site: gs.Workload) -> None:
     assert gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["easy", "qops"]).forecasts == ()
     assert gs.quote(site, at=93_600, cores=4, walltime=60, policies=["easy"], deadline=99_999).forecasts == ()
 
 
 def test_now_is_the_last_submit_of_a_log_that_says_no_more() -> None:
     jobs = gs.Workload.from_columns(submit=[0, 2], runtime=[9, 4], estimate=[60, 60], cores=[1, 1])
-    assert as_of_now(jobs) == (jobs, 2.0)
+    assert snapshot(jobs) == (jobs, 2.0)
 
 
 def test_a_log_of_slurm_knows_its_now(run_a: Path) -> None:
     log = gs.read_workload(run_a / "logs" / "sacct_P_X.txt.gz", cores=32)
-    found, at = as_of_now(log)
+    found, at = snapshot(log)
     assert at == 2115.0  # 07:29:01, when sacct ran; the log begins at 06:53:46
     changed = found.runtime != log.runtime
     assert changed.sum() == 4
     assert (found.runtime[changed] == log.estimate[changed]).all()
 
 
-def test_a_slurm_like_scheduler_is_asked_what_it_expects(run_a: Path) -> None:
+def test_a_slurm_like_scheduler_is_queried_for_its_expected_starts(run_a: Path) -> None:
     log = gs.read_workload(run_a / "logs" / "sacct_P_X.txt.gz", cores=32)
     spec = f"slurm?conf={run_a}/config/slurm.conf&assoc={run_a}/logs/sacctmgr_dump.cfg&boot=2026-11-21T06:53:40"
     found = gs.quote(log, at=974, cores=16, walltime=300, policies={"site": spec})

@@ -52,7 +52,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["easy?reserve=xfactor(k=4,others=category)&k=1"], ["easy?reserve=xfactor(k=4,others=category)&k=1"]),
     ],
 )
-def test_files_are_told_only_where_they_tell_policies_apart(specs: list[str], labels: list[str]) -> None:
+def test_files_are_reported_only_where_they_distinguish_policies(specs: list[str], labels: list[str]) -> None:
     assert list(labelled(specs)) == labels
     assert list(labelled(specs).values()) == specs
 
@@ -64,7 +64,7 @@ def test_a_text_or_an_object_alone_is_one_policy(policy: Any) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_what_stands_before_the_first_equals_sign_is_the_label() -> None:
+def test_the_text_before_the_first_equals_sign_is_the_label() -> None:
     specs = ["today=slurm?conf=a.conf", " no preemption = slurm?conf=a.conf&preempt=no", "easy?ordering=sjf", "fcfs"]
     assert labelled(specs) == {
         "today": "slurm?conf=a.conf",
@@ -75,7 +75,7 @@ def test_what_stands_before_the_first_equals_sign_is_the_label() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_the_others_are_shown_as_beside_a_policy_with_a_label() -> None:
+def test_the_others_are_shown_as_next_to_a_labelled_policy() -> None:
     specs = ["today=slurm?conf=a.conf&flags=x", "slurm?conf=a.conf&flags=x&add_nodes=2"]
     assert list(labelled(specs)) == ["today", "slurm?add_nodes=2"]
     assert list(labelled(["slurm=slurm?conf=a.conf", "slurm?conf=b.conf"])) == ["slurm", "slurm?conf=b.conf"]
@@ -101,7 +101,7 @@ def test_a_label_is_given_once_and_is_not_empty(policies: Any, what: str) -> Non
         labelled(policies)
 
 
-def test_folders_have_safe_names_of_their_own() -> None:
+def test_folders_have_safe_distinct_names() -> None:
     labels = ["../../etc", "no preemption", "no-preemption", "NO PREEMPTION", "über", "?", "run.json", "x" * 300]
     found = folders(labels)
     assert list(found) == labels

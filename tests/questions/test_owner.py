@@ -22,7 +22,7 @@ def test_a_name_of_the_log_has_its_number() -> None:
     assert (workload, found) == (LOG, {"user": 1})
 
 
-def test_a_log_without_names_is_asked_by_number() -> None:
+def test_jobs_of_a_log_without_names_are_selected_by_number() -> None:
     assert owned(NUMBERED, {"user": "12"})[1] == {"user": 12}
     with pytest.raises(InputError, match="field 'user': '13' is not a user of the log or of a site; known: 3, 12"):
         owned(NUMBERED, {"user": "13"})
@@ -35,7 +35,7 @@ def test_a_name_that_only_the_site_knows_is_added() -> None:
     assert workload.labels["account"].tolist() == [-1, -1]
 
 
-def test_several_partitions_may_be_asked_for() -> None:
+def test_several_partitions_may_be_requested() -> None:
     workload, found = owned(LOG, {"partition": "batch,batch"}, [SITE])
     assert workload.names["partition"][found["partition"]] == "batch,batch"
     with pytest.raises(InputError, match="'big' is not a partition"):
@@ -51,6 +51,6 @@ def test_several_partitions_may_be_asked_for() -> None:
         ({"colour": "red"}, "is not a property of a job"),
     ],
 )
-def test_what_nobody_knows_is_refused(names: dict[str, str], message: str) -> None:
+def test_unknown_resources_are_refused(names: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         owned(LOG, names)

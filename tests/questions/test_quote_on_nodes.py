@@ -82,19 +82,19 @@ def test_a_job_of_several_tasks_could_have_half_of_them() -> None:
         ),
     ],
 )
-def test_what_the_machine_can_never_hold_is_said(demand: gs.Demand, told: str) -> None:
+def test_jobs_that_the_machine_can_never_hold_are_reported(demand: gs.Demand, told: str) -> None:
     with pytest.raises(InputError, match=told):
         gs.quote(log(), at=800, demand=demand, walltime=60, policies=["easy"], platform=MACHINE)
 
 
-def test_a_demand_is_in_place_of_cores_and_wants_nodes() -> None:
+def test_a_demand_replaces_cores_and_needs_nodes() -> None:
     with pytest.raises(InputError, match="either cores or a demand"):
         gs.quote(log(), at=800, walltime=60, policies=["easy"], platform=MACHINE)
     with pytest.raises(InputError, match="one pool"):
         gs.quote(log(), at=800, demand=WANTED[0], walltime=60, policies=["easy"], platform=gs.Platform.single(24))
 
 
-def test_it_is_asked_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_selected_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "site.toml").write_text(
         '[platform]\ncluster = "c"\n[[platform.nodes]]\ngroup = "fat"\ncount = 2\n'
         'capacity = {cores = 8, memory = 16384}\ngpus = 2\nfeatures = ["big"]\n'

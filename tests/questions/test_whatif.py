@@ -11,7 +11,7 @@ from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.questions.changes import NOW, Change, changes_of
-from gridsim.questions.replicate import families
+from gridsim.questions.run_replications import families
 from gridsim.questions.whatif import _least, _Trials, cores_for, whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.scenario import transformed
@@ -29,7 +29,7 @@ def log() -> Workload:
     return default_workload(jobs=400, load=0.9, cores=64, seed=3)
 
 
-def test_each_change_is_what_a_run_of_its_own_gives(log: Workload) -> None:
+def test_each_change_is_what_a_separate_run_gives(log: Workload) -> None:
     found = whatif(log, changes_of(log, HERE, cores=[0.5], loads=[1.5], estimates=[4.0]), platform=HERE)
     assert [one.label for one in found.outcomes] == [
         NOW,
@@ -46,7 +46,7 @@ def test_each_change_is_what_a_run_of_its_own_gives(log: Workload) -> None:
     assert found["load times 1.5"].numbers["offered_load"] > found[NOW].numbers["offered_load"]
 
 
-def test_the_usual_changes_are_asked_where_none_is_given(log: Workload) -> None:
+def test_the_usual_changes_are_queried_where_none_is_given(log: Workload) -> None:
     assert len(whatif(log, platform=HERE).outcomes) == 6
 
 
@@ -66,7 +66,7 @@ def test_the_machine_found_halves_the_wait_and_the_next_smaller_does_not(log: Wo
     assert metrics(run(log, Platform.single(found - node), "easy"))["wait_mean"] > half
 
 
-def test_what_is_tried_in_advance_changes_no_answer_and_is_tried_once() -> None:
+def test_trials_in_advance_change_no_answer_and_run_once() -> None:
     for wanted in range(1, 40):
         answers = []
         for workers in (1, 2, 3):
@@ -81,7 +81,7 @@ def test_what_is_tried_in_advance_changes_no_answer_and_is_tried_once() -> None:
         assert answers == [40 - wanted] * 3
 
 
-def test_nothing_is_left_to_halve_where_nobody_waits() -> None:
+def test_nothing_is_left_to_halve_where_no_job_waits() -> None:
     idle = gs.Workload.from_columns(submit=[0, 100], runtime=[1, 1], cores=[1, 1])
     with pytest.raises(InputError, match="wait_mean is already 0 on the present machine"):
         cores_for(idle, Platform.single(4))
@@ -101,7 +101,7 @@ def test_changes_that_make_no_sense_are_refused(log: Workload, sizes: dict[str, 
         changes_of(log, HERE, **sizes)
 
 
-def test_each_change_is_asked_of_the_same_replicas(log: Workload) -> None:
+def test_each_change_is_queried_of_the_same_replicas(log: Workload) -> None:
     changes = changes_of(log, HERE, cores=[0.5], loads=[1.5], estimates=[4.0])
     found = whatif(log, changes, platform=HERE, shake=2, resample=2, flurries="both")
     shaken, drawn = found.replicated
@@ -143,13 +143,13 @@ def test_replicas_are_the_same_with_any_number_of_workers(log: Workload) -> None
             assert np.array_equal(values, two.numbers[label][name], equal_nan=True), (label, name)
 
 
-def test_jobs_of_a_change_that_nobody_can_make_again_are_not_shaken(log: Workload) -> None:
+def test_jobs_of_a_change_that_no_job_can_make_again_are_not_shaken(log: Workload) -> None:
     own = Change("exact", HERE, ExactEstimates().apply(log))
     with pytest.raises(InputError, match="'exact' has another workload; give the transform that creates it"):
         whatif(log, [own], platform=HERE, shake=2)
     assert whatif(log, [own], platform=HERE)["exact"].wait is not None
 
 
-def test_what_is_neither_kept_nor_dropped_is_refused(log: Workload) -> None:
+def test_an_unknown_treatment_of_flurries_is_refused(log: Workload) -> None:
     with pytest.raises(InputError, match="did you mean 'drop'"):
         whatif(log, [], platform=HERE, flurries="dorp")  # type: ignore[arg-type]

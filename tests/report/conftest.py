@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.workload import Workload
 from gridsim.questions.compare import pending_changes
 from gridsim.record import Record

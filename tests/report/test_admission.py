@@ -72,7 +72,7 @@ def printed(rows: list[tables.Row]) -> str:
     return out.getvalue()
 
 
-def test_the_first_sentence_says_who_guaranteed_how_many(told: Comparison) -> None:
+def test_the_first_sentence_states_the_number_of_guarantees_by_policy(told: Comparison) -> None:
     numbers = told.metrics
     assert told.sentences()[0] == (
         f"keeper guaranteed {numbers['keeper']['deadline_guaranteed']:.0f} of 600 deadlines "
@@ -81,7 +81,7 @@ def test_the_first_sentence_says_who_guaranteed_how_many(told: Comparison) -> No
     )
 
 
-def test_jobs_without_a_deadline_are_told_apart(told: Comparison) -> None:
+def test_jobs_without_a_deadline_are_distinguished(told: Comparison) -> None:
     sentence = told.sentences()[1]
     assert sentence.startswith("The mean response of jobs without a deadline is ")
     assert sentence.endswith(" under keeper.")
@@ -134,7 +134,7 @@ def test_the_longest_and_the_weighted_wait_are_of_the_jobs_that_all_ran(comparin
     assert not any(it.startswith(("The longest wait", "Weighted by")) for it in found.sentences()), "b rejects job 1"
 
 
-def test_a_policy_that_beats_the_winner_on_more_jobs_is_told(comparing: Comparing) -> None:
+def test_a_policy_that_beats_the_winner_on_more_jobs_is_reported(comparing: Comparing) -> None:
     n = 900
     base = with_deadlines(Record.from_rows([{"submit": t, "start": t, "end": t + 1, "cores": 1} for t in range(n)]))
     third = np.arange(n) % 3
@@ -173,7 +173,7 @@ def test_the_table_of_deadlines_fits_80_columns(told: Comparison, policies: int)
     assert "guaranteed" in text
 
 
-def test_without_deadlines_nothing_of_them_is_told(comparison: Comparison) -> None:
+def test_without_deadlines_nothing_of_them_is_reported(comparison: Comparison) -> None:
     assert not admission.answer(comparison)
     assert not admission.caveats(comparison)
     assert list(comparison.metrics["fcfs"]) == list(METRICS)
@@ -202,7 +202,7 @@ def test_without_promises_deadlines_met_are_counted(records: Mapping[str, Record
     )
 
 
-def test_broken_promises_offers_and_kills_are_told(pair: dict[str, Record], comparing: Comparing) -> None:
+def test_broken_promises_offers_and_kills_are_reported(pair: dict[str, Record], comparing: Comparing) -> None:
     keeper = pair["keeper"]
     promises = keeper.promises
     assert promises is not None
@@ -244,7 +244,9 @@ def test_many_policies_are_not_all_named(pair: dict[str, Record], comparing: Com
     assert re.fullmatch(r"p8 guaranteed \d+ of 600 deadlines \(.*\), p7 \d+, .* and 3 others \d+ to \d+\.", first)
 
 
-def test_the_qos_charge_is_told_where_easy_is_among_the_policies(pair: dict[str, Record], comparing: Comparing) -> None:
+def test_the_qos_charge_is_reported_where_easy_is_among_the_policies(
+    pair: dict[str, Record], comparing: Comparing
+) -> None:
     comparison = comparing(pair, reference="fcfs")
     charges = {label: numbers["qos_charge"] for label, numbers in comparison.metrics.items()}
     assert charges["fcfs"] == 0 < charges["keeper"]
@@ -262,7 +264,7 @@ def test_files_and_json_hold_the_numbers_of_admission(told: Comparison, tmp_path
 
 
 @pytest.mark.long
-def test_the_page_with_jobs_turned_away_is_made(told: Comparison, tmp_path: Path) -> None:
+def test_the_page_with_jobs_rejected_is_made(told: Comparison, tmp_path: Path) -> None:
     text = told.page(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Outcomes of requested deadlines" in text
     assert "none is marked as best" in text
@@ -274,7 +276,7 @@ def test_the_page_with_jobs_turned_away_is_made(told: Comparison, tmp_path: Path
 
 
 @pytest.mark.long
-def test_the_page_of_a_policy_that_turns_everybody_away_is_made(
+def test_the_page_of_a_policy_that_rejects_all_jobs_is_made(
     pair: dict[str, Record], comparing: Comparing, tmp_path: Path
 ) -> None:
     nobody = promising(pair["fcfs"], np.full(900, NEVER))

@@ -59,7 +59,7 @@ def axes(records: dict[str, Record]) -> tuple[Axis, ...]:
     return gantt_rows.by_node(records)
 
 
-def test_there_is_a_chart_of_each_resource_that_anybody_holds(axes: tuple[Axis, ...]) -> None:
+def test_there_is_a_chart_of_each_resource_in_use(axes: tuple[Axis, ...]) -> None:
     assert [(axis.resource, axis.unit, axis.rows.tolist()) for axis in axes] == [
         ("cores", 1, [8, 8, 8, 4, 4]),
         ("memory", 256, [16, 16, 16, 32, 32]),
@@ -92,7 +92,7 @@ def test_jobs_lie_on_their_nodes_as_high_as_what_they_hold_and_never_over_anothe
                 assert set((rows // 2).tolist()) == set(numbers.tolist())
 
 
-def test_alike_nodes_share_a_band_where_nodes_are_many() -> None:
+def test_equal_nodes_share_a_band_where_nodes_are_many() -> None:
     many = [NodeGroup(group="a", count=12, capacity={"cores": 1}), NodeGroup(group="b", capacity={"cores": 2})]
     one = np.ones(1, dtype=np.int64)
     workload = Workload(
@@ -109,9 +109,7 @@ def test_alike_nodes_share_a_band_where_nodes_are_many() -> None:
     assert found[0].held["fcfs"].placement.size.tolist() == [14]
 
 
-def test_what_is_counted_in_millions_is_drawn_in_fewer_rows(
-    records: dict[str, Record], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_counts_are_drawn_in_fewer_rows(records: dict[str, Record], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gantt_rows, "MOST_ROWS", 20)
     cores, memory, gpus = gantt_rows.by_node(records)
     assert cores.rows.sum() == 32, "cores are exact"

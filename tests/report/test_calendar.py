@@ -11,7 +11,7 @@ from gridsim.report.calendar import offsets, ticks
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def test_a_page_is_told_when_the_offset_changes() -> None:
+def test_a_page_has_the_changes_of_the_utc_offset() -> None:
     calendar = Calendar(datetime(2026, 3, 28, 12, tzinfo=BERLIN).timestamp(), BERLIN)
     (first, before), (change, after) = offsets(calendar, 0.0, 30 * 86_400.0)
     assert (first, before, after) == (0.0, 3600, 7200)

@@ -18,7 +18,7 @@ from gridsim.model.workload import Workload
 from gridsim.questions.calibrate import calibrate, replay_of
 from gridsim.record import Beyond
 from gridsim.report import page
-from gridsim.report.trust import Trust, as_dict, sentences, trust_in, why
+from gridsim.report.validation import Trust, as_dict, sentences, trust_in, why
 from gridsim.result import Result
 from gridsim.scenario import simulate_all
 from gridsim.workload.synthetic.lublin import default_workload

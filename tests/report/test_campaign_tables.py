@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.report.campaign import figures, latex, page, sentences, terminal, write_tables
 
 ODD = "<b>&_50%$#{x}~^\\[*]"
@@ -76,7 +76,7 @@ def read(path: Path) -> list[dict[str, str]]:
 # ---- sentences ----------------------------------------------------------------------------------------------------
 
 
-def test_sentences_say_who_is_better_by_how_much_and_over_how_many_workloads(found: Comparisons) -> None:
+def test_sentences_state_the_better_policy_the_difference_and_the_number_of_workloads(found: Comparisons) -> None:
     first, *others = sentences(found)
     assert re.fullmatch(
         r"Against easy, mean wait is lower under qops\?heuristic=edf&k_factor=5 by 2\d % "
@@ -91,7 +91,7 @@ def test_sentences_say_who_is_better_by_how_much_and_over_how_many_workloads(fou
     assert "Excluded from 12 workloads: 1 for fcfs, because a run failed, is missing or has no mean wait." in told
 
 
-def test_what_is_not_clear_is_said_with_its_interval() -> None:
+def test_unclear_differences_are_reported_with_their_intervals() -> None:
     rng = stream(2, "tests", "unclear")
     rows = [
         {"policy": policy, "seed": seed, "wait_mean": math.exp(rng.normal(5, 0.5))}
@@ -123,7 +123,7 @@ def test_few_workloads_and_policies_without_pairs_are_said() -> None:
 
 
 def test_a_winner_that_loses_somewhere_is_found_out() -> None:
-    rng = stream(3, "tests", "reversed")
+    rng = stream(3, "tests", "turned round")
     gain = {0.7: -1.0, 0.9: -1.0, 1.1: 0.3}
     rows = [
         {"policy": policy, "seed": s, "load": load, "wait_mean": math.exp(5 + (policy == "b") * gain[load] + noise)}
@@ -191,7 +191,7 @@ def test_files_hold_every_number(found: Comparisons, tmp_path: Path) -> None:
     assert {row["unit"] for row in means} == {"s", ""}
 
 
-def test_what_is_no_number_is_an_empty_cell_and_factors_keep_their_columns_apart(tmp_path: Path) -> None:
+def test_missing_numbers_are_empty_cells_and_factors_have_separate_columns(tmp_path: Path) -> None:
     rows = [{"policy": policy, "ratio": 0.5, "wait_mean": 1.0} for policy in "ab"]
     write_tables(tmp_path, compare_runs(rows, ["policy", "ratio"], QUICK))
     (row,) = read(tmp_path / "comparisons.csv")
@@ -342,7 +342,7 @@ def test_windows_of_one_log_are_said_to_be_of_it_alone() -> None:
     assert "All windows are parts of one log, blocks of its time" in told
 
 
-def test_workloads_of_their_own_are_told_as_before(found: Comparisons) -> None:
+def test_user_workloads_are_reported_as_before(found: Comparisons) -> None:
     assert "parts of one log" not in " ".join(sentences(found))
     assert "workloads" in printed(found).splitlines()[1]
 

@@ -127,7 +127,7 @@ def small() -> Comparison:
     return gs.compare(jobs, ["fcfs", "easy"], platform=gs.Platform.single(4))
 
 
-def test_whatever_is_public_prints_in_a_few_lines(small: Comparison) -> None:
+def test_public_objects_print_in_a_few_lines(small: Comparison) -> None:
     record = small.records["easy"]
     jobs = record.workload
     result = gs.simulate(jobs, platform=gs.Platform.single(4), policy="qops")

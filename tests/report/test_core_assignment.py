@@ -101,7 +101,7 @@ def test_an_empty_record_has_no_pieces() -> None:
     assert len(placed(record.select(slice(0, 0))).low) == 0
 
 
-def test_room_for_pieces_grows_with_them() -> None:
+def test_capacity_for_pieces_grows_with_them() -> None:
     """Every second one-core job continues, so that later wide jobs have as many pieces as there are holes."""
     n, wide = 64, 40
     start = np.array([0] * n + [2 + 2 * k for k in range(wide)])

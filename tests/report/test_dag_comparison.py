@@ -15,7 +15,7 @@ from gridsim.metrics.utilisation import busy_cores, mean_queue_length, queue_len
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.record import Record, TaskRecord
@@ -38,7 +38,7 @@ def figure_3() -> Record:
     tasks = Tasks.from_edges(counts=[2, 1, 1, 5], runtime=runtime, cores=1, edges=edges)
     begins = tasks.first[:-1]
     times = TaskRecord(
-        whole(ready), whole(start), whole(start + runtime), np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int16)
+        to_us(ready), to_us(start), to_us(start + runtime), np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int16)
     )
     return Record(
         Workload.from_tasks(tasks, submit=[0, 0, 0, 0]),
@@ -48,7 +48,7 @@ def figure_3() -> Record:
         np.zeros(4, dtype=np.int16),
         3,
         tasks=times,
-        critical_path=whole(np.array([12, 2, 2, 6])),
+        critical_path=to_us(np.array([12, 2, 2, 6])),
     )
 
 
@@ -160,7 +160,7 @@ def test_a_few_jobs_are_called_too_little_data(comparison: Comparison) -> None:
     assert "95 % interval" not in told
 
 
-def test_many_jobs_are_told_with_intervals() -> None:
+def test_many_jobs_are_reported_with_intervals() -> None:
     told = " ".join(small_grid(400).sentences())
     assert "too little data for intervals" not in told
     assert "95 % interval" in told
@@ -176,7 +176,7 @@ def test_groups_are_tenths_by_work(comparison: Comparison) -> None:
 # ---- one job ----------------------------------------------------------------------------------------------------
 
 
-def test_one_job_is_told_without_sureness(tmp_path: Path) -> None:
+def test_one_job_is_reported_without_significance(tmp_path: Path) -> None:
     one = compare(
         diamond(("Kind1",)), ("fifo-job", "srtf"), platform=Platform(RouterSpec("r", (ClusterSpec("c", 4, "Kind1"),)))
     )

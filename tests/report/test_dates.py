@@ -50,7 +50,7 @@ def test_without_dates_nothing_is_dated(jobs: Workload) -> None:
     assert "after the first one" in str(gantt.window(records, jobs=40).note)
 
 
-def test_a_quotation_tells_dates(jobs: Workload) -> None:
+def test_a_quotation_has_dates(jobs: Workload) -> None:
     found = gs.quote(jobs, at=90_000, cores=4, walltime=3600, policies=["qops"], platform=HERE, deadline=200_000)
     assert found.to_dict()["at_date"] == "2026-10-25T02:00:00+01:00"
     assert any("guarantee completion by 2026-10-26 08:33:20" in line for line in quotation.sentences(found))

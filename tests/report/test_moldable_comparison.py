@@ -17,8 +17,8 @@ from gridsim.ask import compare
 from gridsim.metrics.groups import weight_classes
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.random_streams import stream
 from gridsim.model.speedup import Linear
-from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.questions.evidence import GroupRow
@@ -167,7 +167,7 @@ def test_the_answer_is_about_responses_and_has_a_verdict_on_each_policy(moldable
     assert [row.metric for row in moldable.table()][:2] == ["response_mean", "response_median"]
 
 
-def test_rigid_jobs_are_told_as_ever(rigid: Comparison) -> None:
+def test_rigid_jobs_are_reported_as_ever(rigid: Comparison) -> None:
     assert rigid.headline == "wait"
     assert rigid.by_weight() == []
     assert {row.kind for row in rigid.groups} == {"size", "length"}
@@ -197,7 +197,7 @@ def unpacked(column: dict[str, Any], deflated: bool) -> npt.NDArray[Any]:
     return np.frombuffer(zlib.decompress(raw) if deflated else raw, dtype=f"<{column['type']}")
 
 
-def test_the_chart_knows_the_cores_that_jobs_got_where_they_are_not_those_asked_for(moldable: Comparison) -> None:
+def test_the_chart_has_the_cores_that_jobs_got_where_they_are_not_those_requested(moldable: Comparison) -> None:
     pack = gantt.pack(moldable.records)
     rigid, *sized = pack["policies"]
     assert "cores" not in rigid, "conservative gives what is asked for"

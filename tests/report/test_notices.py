@@ -11,7 +11,7 @@ SLIP = Notice("PriorityWeigthAge", unknown=True, nearest="PriorityWeightAge")
 LICENCES, TREE = Notice("Licenses", count=3), Notice("TopologyPlugin")
 
 
-def test_what_all_sites_have_is_said_once_and_what_one_has_with_its_name() -> None:
+def test_common_notices_are_reported_once_and_others_with_their_site() -> None:
     told = sentences({"today": [SLIP, LICENCES, TREE], "tomorrow": [LICENCES, TREE]})
     assert told == [
         "Under today: unknown to Slurm and ignored: PriorityWeigthAge (did you mean PriorityWeightAge?).",
@@ -25,7 +25,7 @@ def test_a_long_list_says_how_many_more_there_are() -> None:
     assert told.endswith("Key6, Key7 and 3 more (all in run.json).")
 
 
-def test_what_lies_outside_the_log_is_a_sentence_of_its_own() -> None:
+def test_times_outside_the_log_are_a_separate_sentence() -> None:
     outside = Notice("reservation maint (2027-01-01 08:00 to 12:00)", outside=True)
     assert sentences({"a": [outside, TREE]}) == [
         "Outside the period of the log, so without effect: reservation maint (2027-01-01 08:00 to 12:00).",

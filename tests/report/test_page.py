@@ -55,7 +55,7 @@ def test_the_page_is_the_same_every_time(comparison: Comparison, text: str) -> N
     assert page.render(comparison) == text
 
 
-def test_what_was_left_out_of_the_log_is_listed_with_its_rule(text: str) -> None:
+def test_excluded_lines_of_the_log_are_listed_with_their_rule(text: str) -> None:
     read = words(text)
     assert "zero runtime" in read
     assert "7, 8, 9" in read

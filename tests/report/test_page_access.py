@@ -125,7 +125,7 @@ def test_text_can_be_read(scheme: str, text: str, ground: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_curves_and_the_focus_can_be_told_from_the_paper(scheme: str) -> None:
+def test_curves_and_the_focus_can_be_distinguished_from_the_paper(scheme: str) -> None:
     known = colours()[scheme]
     for name in ("accent", *(f"policy-{number}" for number in range(8))):
         assert contrast(known[name], known["paper"]) >= 2.8, name
@@ -150,7 +150,7 @@ def test_tables_have_captions_and_their_heads_say_what_they_head(tree: Tree) -> 
     assert all(one.attributes.get("scope") in ("col", "row", "rowgroup") for one in tree.of("th"))
 
 
-def test_what_scrolls_can_be_reached_by_key_and_has_a_name_of_its_own(tree: Tree) -> None:
+def test_scrollable_regions_have_a_name_and_keyboard_access(tree: Tree) -> None:
     regions = [one for one in tree.of("div") if "scroll" in (one.attributes.get("class") or "").split()]
     assert regions
     assert all(one.attributes.get("tabindex") == "0" for one in regions)
@@ -158,7 +158,7 @@ def test_what_scrolls_can_be_reached_by_key_and_has_a_name_of_its_own(tree: Tree
     assert len(set(names)) == len(names)
 
 
-def test_every_picture_is_told_in_words(tree: Tree) -> None:
+def test_every_picture_is_reported_in_words(tree: Tree) -> None:
     pictures = [one for one in tree.of("div") if one.attributes.get("class") == "picture"]
     assert len(pictures) == len(tree.of("figure")) >= 6
     for one in pictures:
@@ -184,7 +184,7 @@ def test_captions_are_short_and_no_text_is_below_several_charts(tree: Tree, writ
 
 
 def test_the_answers_about_a_job_are_read_out_and_every_control_has_a_name(tree: Tree) -> None:
-    said = [one for one in tree.of("div") if one.attributes.get("class") == "said"]
+    said = [one for one in tree.of("div") if one.attributes.get("class") == "explanation"]
     assert [one.attributes.get("aria-live") for one in said] == ["polite"]
     for one in tree.of("input", "select"):
         assert "label" in one.within

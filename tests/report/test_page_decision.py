@@ -177,7 +177,7 @@ def made(logged: Comparison) -> str:
 # ---- head of the page -------------------------------------------------------------------------------------------
 
 
-def test_the_head_has_title_site_period_and_descriptions(made: str) -> None:
+def test_the_top_of_the_page_has_title_site_period_and_descriptions(made: str) -> None:
     assert "<h1>Autumn</h1>" in made
     head = re.search(r"<header>.*?</header>", made, re.DOTALL)
     assert head is not None

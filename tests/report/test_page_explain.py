@@ -18,10 +18,11 @@ from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.random_streams import stream
 from gridsim.model.site import Node, Qos, Site, SitePartition
-from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import duration, number, percent
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
@@ -30,7 +31,6 @@ from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import simulate
-from gridsim.words import duration, number, percent
 
 pytestmark = pytest.mark.long
 
@@ -137,12 +137,12 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
         jobs,
         policy,
     )
-    outlived = 0
+    exceeded = 0
     for job, found in zip(jobs, json.loads(told), strict=True):
         expected = explain(schedule, job).to_dict()
         for name in ("first_wait", "logged_wait", "logged_reason"):  # of the log alone
             del expected[name]
-        outlived += len(expected.get("outlived", ()))
+        exceeded += len(expected.get("exceeded", ()))
         for recorded in ("logged_wait", "logged_reason", "first_wait"):  # the page has no recorded schedule
             expected.pop(recorded, None)
         assert set(found) == set(expected)
@@ -161,7 +161,7 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
                 assert (np.nan if found[name] is None else found[name]) == pytest.approx(value, nan_ok=True, rel=1e-12)
             else:
                 assert found[name] == value, (job, name)
-    assert outlived > 5
+    assert exceeded > 5
 
 
 @pytest.mark.parametrize("label", ["fcfs", "greedy"])
@@ -218,15 +218,15 @@ def test_numbers_are_written_as_python_writes_them(opened: Any) -> None:
     assert got == [f"{value:.3g}" for value in digits]
 
 
-def test_a_job_is_asked_for_with_the_keyboard(opened: Any, shown: dict[str, Record]) -> None:
+def test_a_job_is_selected_with_the_keyboard(opened: Any, shown: dict[str, Record]) -> None:
     job = int(shown["greedy"].workload.job[int(np.nanargmax(shown["greedy"].wait))])
-    box = opened.find_element("css selector", "#why input[name=asked]")
+    box = opened.find_element("css selector", "#why input[name=wanted]")
     assert box.accessible_name == "Job"
     assert opened.find_element("css selector", "#why select").accessible_name == "under"
-    assert opened.find_element("css selector", "#why .said").get_attribute("aria-live") == "polite"
+    assert opened.find_element("css selector", "#why .explanation").get_attribute("aria-live") == "polite"
     box.clear()
     box.send_keys(f"{job}\n")
-    told = opened.find_element("css selector", "#why .said").text.replace("\u00a0", " ")
+    told = opened.find_element("css selector", "#why .explanation").text.replace("\u00a0", " ")
     under = opened.execute_script(
         "return gridsimGantt.data.policies[document.querySelector('#why select').value].label"
     )
@@ -236,7 +236,7 @@ def test_a_job_is_asked_for_with_the_keyboard(opened: Any, shown: dict[str, Reco
     assert "too few free cores" in table
     assert "greedy" in table
     box.send_keys("99\n")
-    missing = opened.find_element("css selector", "#why .said").text
+    missing = opened.find_element("css selector", "#why .explanation").text
     assert f"There is no job {job}99; numbers go from 1 to 1500, and the nearest is 1500." in missing
 
 
@@ -259,17 +259,17 @@ def test_the_browser_reads_a_job_as_python_does(opened: Any, shown: dict[str, Re
 
 
 def test_the_boxes_of_the_page_take_a_task_of_an_array_and_refuse_what_is_no_job(opened: Any) -> None:
-    for place in ("#gantt input[name=job]", "#why input[name=asked]"):
+    for place in ("#gantt input[name=job]", "#why input[name=wanted]"):
         opened.execute_script("gridsimGantt.pin(-1)")
         box = opened.find_element("css selector", place)
         box.clear()
         box.send_keys("101_3\n")
-        told = opened.find_element("css selector", "#why .said").text.replace("\u00a0", " ")
+        told = opened.find_element("css selector", "#why .explanation").text.replace("\u00a0", " ")
         assert told.startswith("Job 101_3 (number 104)"), place
         assert box.get_attribute("value") == "101_3"
     box.clear()
     box.send_keys("101-3\n")
-    assert "did you mean 101_3?" in opened.find_element("css selector", "#why .said").text
+    assert "did you mean 101_3?" in opened.find_element("css selector", "#why .explanation").text
 
 
 def test_a_click_in_the_chart_explains_the_job_under_the_policy_that_was_clicked(
@@ -299,14 +299,14 @@ def test_a_click_in_the_chart_explains_the_job_under_the_policy_that_was_clicked
         )
         canvas = opened.find_element("css selector", "#gantt canvas")
         chains(opened).move_to_element_with_offset(canvas, round(spot[0]), round(spot[1])).click().perform()
-        told = opened.find_element("css selector", "#why .said").text.replace("\u00a0", " ").splitlines()
+        told = opened.find_element("css selector", "#why .explanation").text.replace("\u00a0", " ").splitlines()
         assert told == sentences(explain(JobSchedule.of(shown[label]), job), label)
 
 
 def test_names_of_users_are_text_and_never_markup(opened: Any, shown: dict[str, Record]) -> None:
     job = int(shown["fcfs"].workload.job[25])
     opened.execute_script("gridsimGantt.find(arguments[0]); gridsimGantt.draw()", job)
-    assert f"of user {HOSTILE}" in opened.find_element("css selector", "#why .said").text
+    assert f"of user {HOSTILE}" in opened.find_element("css selector", "#why .explanation").text
     assert opened.execute_script("return window.hacked") is None
     source = Path(opened.current_url.removeprefix("file://")).read_text(encoding="utf-8")
     assert HOSTILE not in source
@@ -357,10 +357,10 @@ def test_a_page_with_a_stretch_of_the_log_explains_no_job_that_others_may_have_k
         assert not (kept and touched.any())
         if kept and not row % 11:
             assert lines == sentences(explain(schedule, int(record.workload.job[rows][row])), "greedy")
-    box = browser.find_element("css selector", "#why input[name=asked]")
+    box = browser.find_element("css selector", "#why input[name=wanted]")
     outside = int(record.workload.job[0 if rows.start else -1])
     box.send_keys(f"{outside}\n")
-    missing = browser.find_element("css selector", "#why .said").text
+    missing = browser.find_element("css selector", "#why .explanation").text
     assert f"Job {outside} is not on this page." in missing
 
 
@@ -439,7 +439,7 @@ def on_nodes() -> tuple[dict[str, Record], Platform]:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", [partitioned, clustered, on_nodes])
-def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
+def test_capacity_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
     browser: Any,
     comparing: Callable[..., Comparison],
     visit: Visit,
@@ -458,11 +458,11 @@ def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
         schedule = JobSchedule.of(record, platform)
         for job, (lines, facts) in zip(record.workload.job.tolist(), of_policy, strict=True):
             found = explain(schedule, job)
-            rooms.add(found.room)
+            rooms.add(found.scope)
             lacked.add(found.short_of)
             assert lines == sentences(found, label), job
             mine, theirs = json.loads(facts), plain(found.to_dict())
-            for name in ("reach", "free", "room", "reasons", "refused", "short_of", "ahead", "passed"):
+            for name in ("eligible", "free", "scope", "reasons", "refused", "short_of", "ahead", "passed"):
                 assert mine[name] == theirs[name], (job, name)
             for name in ("short", "enough"):
                 assert mine[name] == pytest.approx(theirs[name])

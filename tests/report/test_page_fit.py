@@ -117,7 +117,7 @@ def test_cores_have_separators_everywhere(browser: Any, visit: Callable[..., Any
     assert "13312" not in browser.find_element("css selector", "main").text
 
 
-def test_variants_are_told_apart_by_what_differs() -> None:
+def test_variants_are_distinguished_by_what_differs() -> None:
     short = figures.short_labels(LABELS["variants"])
     assert list(short.values())[:3] == ["conf=slurm.conf", "conf=wider.conf", "conf=default-timing.conf"]
     assert len(set(short.values())) == 5

@@ -73,9 +73,9 @@ def test_the_skip_link_is_unseen_until_it_is_reached_and_leads_to_the_answer(ope
 
 
 def test_a_job_is_explained_by_keys_alone(opened: Any) -> None:
-    box = opened.find_element("css selector", "#why input[name=asked]")
+    box = opened.find_element("css selector", "#why input[name=wanted]")
     box.send_keys("17" + ENTER)
-    assert opened.find_element("css selector", "#why .said").text.startswith("Job 17 ")
+    assert opened.find_element("css selector", "#why .explanation").text.startswith("Job 17 ")
     caption = opened.execute_script("return document.querySelector('#why .pinned caption').textContent")
     assert caption == "Job 17 under each policy"
 

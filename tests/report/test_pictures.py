@@ -12,7 +12,7 @@ def row(policy: str, group: str, verdict: str) -> Any:
     return SimpleNamespace(policy=policy, baseline="today", kind="user", group=group, verdict=verdict)
 
 
-def test_policies_under_which_nothing_is_clear_are_told_together() -> None:
+def test_policies_under_which_nothing_is_clear_are_reported_together() -> None:
     rows = [row(policy, "1", "no clear difference") for policy in ("easy", "fcfs", "greedy")]
     told = caption_of_groups([*rows, row("wider", "1", "worse")], less="wait less", more="wait longer")
     assert told.endswith("Under easy, fcfs or greedy no group differs significantly from today.")

@@ -11,7 +11,7 @@ import pytest
 
 from gridsim.metrics.compare import Difference, Verdict
 from gridsim.questions.evidence import GroupRow
-from gridsim.questions.replicas import Replicated, settled
+from gridsim.questions.replications import Replicated, settled
 from gridsim.record import Record, Status
 from gridsim.report import caveats, differences, page, sentences
 from gridsim.report.change import signed
@@ -117,7 +117,7 @@ def test_less_is_never_the_first_clause_without_a_significant_difference(compari
     assert not any("wait least" in sentence for sentence in answer)
 
 
-def test_a_sentence_and_the_table_tell_of_the_same_one_of_two_policies(comparison: Comparison) -> None:
+def test_a_sentence_and_the_table_report_the_same_one_of_two_policies(comparison: Comparison) -> None:
     unclear = difference(
         "greedy", "fcfs", verdict="no clear difference", p=0.5, p_holm=0.5, ratio=0.969, ratio_low=0.9, ratio_high=1.04
     )
@@ -368,7 +368,7 @@ def test_real_schedules_give_few_sentences_without_gaps(comparison: Comparison) 
     assert not any("nan" in sentence for sentence in comparison.sentences())
 
 
-def test_nobody_waits_on_a_large_machine(comparing: Callable[..., Comparison]) -> None:
+def test_no_job_waits_on_a_large_machine(comparing: Callable[..., Comparison]) -> None:
     rows = [{"submit": t, "start": t, "end": t + 1, "cores": 1} for t in range(50)]
     record = Record.from_rows(rows, cores=8)
     assert "No job waits" in comparing({"a": record, "b": record}).sentences()[0]
@@ -381,7 +381,7 @@ def test_the_same_schedule_twice_is_no_difference(
     assert "Every job waits exactly as long under b as under a." in answer
 
 
-def test_a_schedule_in_which_nothing_ran_is_told(comparing: Callable[..., Comparison]) -> None:
+def test_a_schedule_in_which_nothing_ran_is_reported(comparing: Callable[..., Comparison]) -> None:
     rows = [{"submit": t, "start": None, "end": None, "cores": 1, "runtime": 5} for t in range(3)]
     record = Record.from_rows(rows, cores=8)
     assert comparing({"a": record, "b": record}).sentences()[0].startswith("No job ran")
@@ -397,7 +397,7 @@ def test_killed_jobs_and_lines_left_out_are_mentioned(
     assert "Of the log's 4,003 jobs, 3 were skipped (zero runtime)." in notes
 
 
-def test_a_single_job_is_told_of_as_one(records: dict[str, Record], comparing: Callable[..., Comparison]) -> None:
+def test_a_single_job_is_reported_as_one(records: dict[str, Record], comparing: Callable[..., Comparison]) -> None:
     status = np.full(4000, Status.completed, dtype=np.int8)
     status[:2] = Status.killed_walltime, Status.rejected
     notes = caveats.caveats(comparing({name: replace(each, status=status) for name, each in records.items()}))

@@ -22,13 +22,13 @@ def test_the_best_value_of_a_row_is_marked(comparison: Comparison) -> None:
     assert [label for label, cell in row.cells.items() if cell.best] == ["greedy"]
 
 
-def test_values_that_read_alike_are_marked_alike() -> None:
+def test_values_that_look_equal_are_marked_equally() -> None:
     rows = tables.rows(_numbers({"a": 0.8361, "b": 0.8362, "c": 0.7}))
     row = next(row for row in rows if row.metric == "utilisation")
     assert [cell.best for cell in row.cells.values()] == [True, True, False]
 
 
-def test_nothing_is_marked_where_all_read_alike() -> None:
+def test_nothing_is_marked_where_all_look_equal() -> None:
     rows = tables.rows(_numbers({"a": 0.8361, "b": 0.8362}))
     assert not any(cell.best for row in rows for cell in row.cells.values())
 

@@ -85,13 +85,13 @@ def test_a_queue_that_only_grows_comes_with_a_warning(told: Comparing) -> None:
     assert "are saturated" in warning
 
 
-def test_without_users_nobody_is_asked_to_let_them_react(log: Workload) -> None:
+def test_without_users_no_reactions_are_suggested(log: Workload) -> None:
     jobs = transformed(replace(log, labels={}), ["expand?load=1.3"])
     (warning,) = warnings(caveats(compare(jobs, ["easy"], platform=Platform.single(CORES))))
     assert "--users" not in warning
 
 
-def test_users_who_react_are_told_with_how_many_jobs_moved_and_what_to_judge_by(told: Comparing) -> None:
+def test_users_that_react_are_reported_with_how_many_jobs_moved_and_what_to_judge_by(told: Comparing) -> None:
     sentences = told("react", "expand?load=1.5")
     assert warnings(sentences) == []
     (users,) = [sentence for sentence in sentences if sentence.startswith("Users react")]
@@ -103,7 +103,7 @@ def test_users_who_react_are_told_with_how_many_jobs_moved_and_what_to_judge_by(
     assert "on average than under fcfs" in judge
 
 
-def test_more_of_the_same_is_asked_of_users_who_react_too(log: Workload) -> None:
+def test_a_higher_load_is_simulated_with_users_that_react_too(log: Workload) -> None:
     jobs = transformed(log, ["react"])
     found = whatif(jobs, changes_of(jobs, Platform.single(CORES), loads=[1.5]), platform=Platform.single(CORES))
     assert found.reacting
@@ -117,7 +117,7 @@ def reacting(log: Workload) -> Comparison:
     return compare(transformed(log, ["react", "expand?load=1.5"]), ["fcfs", "easy"], platform=Platform.single(CORES))
 
 
-def test_what_if_is_asked_of_the_jobs_that_were_given(log: Workload, with_changes: Callable[..., Comparison]) -> None:
+def test_what_if_uses_the_given_jobs(log: Workload, with_changes: Callable[..., Comparison]) -> None:
     """Not submissions that the first policy has shifted."""
     jobs, platform = transformed(log, ["react", "expand?load=1.5"]), Platform.single(CORES)
     policies = {"fcfs": "fcfs", "easy": "easy"}

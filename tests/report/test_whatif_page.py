@@ -19,7 +19,7 @@ def found() -> WhatIf:
     return whatif(log, changes_of(log, machine(log), cores=(-0.25, 0.5), loads=(1.2,)))
 
 
-def test_waits_stand_above_the_cores_that_they_are_of(found: WhatIf) -> None:
+def test_waits_are_above_the_cores_that_they_are_of(found: WhatIf) -> None:
     axes = sizes(found).axes[0]
     assert axes.lines[0].get_xdata().tolist() == [48, 64, 96]
     assert axes.lines[0].get_ydata()[1] == found[NOW].numbers["wait_mean"]

@@ -15,6 +15,7 @@ import gridsim as gs
 from gridsim.ask import compare
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
+from gridsim.number_formatting import duration
 from gridsim.policy.presets import policy
 from gridsim.policy.protocols import Decision
 from gridsim.questions.changes import NOW, changes_beside, changes_of
@@ -23,7 +24,6 @@ from gridsim.report import page, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.whatif_page import render
 from gridsim.scenario import transformed
-from gridsim.words import duration
 from gridsim.workload.synthetic.lublin import default_workload
 
 Adding = Callable[..., Comparison]
@@ -44,21 +44,21 @@ def asked(log: gs.Workload, with_changes: Adding) -> Comparison:
     return with_changes(compared, policies, HERE)
 
 
-def test_the_first_and_the_best_policy_are_asked_and_their_own_runs_are_what_is_now(asked: Comparison) -> None:
+def test_the_first_and_the_best_policy_are_changed_and_compared_with_their_runs(asked: Comparison) -> None:
     assert [found.policy for found in asked.whatifs] == ["fcfs", "easy"]
     for found in asked.whatifs:
         assert found[NOW].numbers["wait_mean"] == asked.metrics[found.policy]["wait_mean"]
         assert [one.cores for one in found.outcomes] == [64, 70, 77, 64, 64]
 
 
-def test_the_answer_beside_a_comparison_is_that_of_its_own_command(log: gs.Workload, asked: Comparison) -> None:
+def test_the_answer_with_a_comparison_is_that_of_the_command(log: gs.Workload, asked: Comparison) -> None:
     alone = whatif(log, changes_of(log, HERE, cores=[0.1, 0.2], loads=[1.2], estimates=[2.0]), platform=HERE)
     for mine, theirs in zip(asked.whatifs[-1].outcomes, alone.outcomes, strict=True):
         assert mine.label == theirs.label
         assert mine.numbers == pytest.approx(dict(theirs.numbers), nan_ok=True)
 
 
-def test_cuts_hold_for_what_is_asked_too(log: gs.Workload, with_changes: Adding) -> None:
+def test_cuts_hold_for_requested_metrics_too(log: gs.Workload, with_changes: Adding) -> None:
     compared = compare(log, ["easy"], platform=HERE, warmup=86_400)
     found = with_changes(compared, {"easy": policy("easy")}, HERE).whatifs[0]
     assert found[NOW].numbers["wait_mean"] == compared.metrics["easy"]["wait_mean"]
@@ -67,7 +67,7 @@ def test_cuts_hold_for_what_is_asked_too(log: gs.Workload, with_changes: Adding)
     assert wait.jobs < len(log)
 
 
-def test_a_fifth_of_few_cores_is_asked_once() -> None:
+def test_a_fifth_of_few_cores_is_evaluated_once() -> None:
     jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[9, 9], cores=[1, 1])
     assert [each.platform.cores for each in changes_beside(jobs, Platform.single(5))] == [6, 5, 5]
     assert [each.platform.cores for each in changes_beside(jobs, Platform.single(2))] == [2, 2]
@@ -80,7 +80,7 @@ def test_the_words_name_what_helps_most_and_what_another_policy_does(asked: Comp
     assert "Users submit less after longer waits" in told
 
 
-def test_what_helps_most_is_named_where_it_is_clear(log: gs.Workload) -> None:
+def test_the_most_effective_change_is_named_where_it_is_clear(log: gs.Workload) -> None:
     found = whatif(log, changes_of(log, HERE, cores=[0.5, 1.0]), platform=HERE)
     told = whatif_text.lead([found])[0]
     assert told.startswith(
@@ -88,7 +88,7 @@ def test_what_helps_most_is_named_where_it_is_clear(log: gs.Workload) -> None:
     )
 
 
-def test_every_row_says_whether_its_difference_is_real(asked: Comparison) -> None:
+def test_every_row_states_whether_its_difference_is_real(asked: Comparison) -> None:
     now, *changed = whatif_text.lines(asked.whatifs[-1])
     assert (now.change, now.against, now.real) == (NOW, "-", "-")
     for line in changed:
@@ -136,7 +136,7 @@ class OfOneSize:
         return getattr(self._inner, name)
 
 
-def test_a_change_that_a_policy_refuses_is_told_and_the_others_are_asked(
+def test_a_change_that_a_policy_refuses_is_reported_and_the_others_are_simulated(
     log: gs.Workload, with_changes: Adding
 ) -> None:
     compared = compare(log, {"site": OfOneSize()}, platform=HERE)
@@ -148,7 +148,7 @@ def test_a_change_that_a_policy_refuses_is_told_and_the_others_are_asked(
         whatif(log, changes_of(log, HERE, cores=[0.5]), policy=OfOneSize(), platform=HERE)
 
 
-def test_other_jobs_taken_in_are_told(log: gs.Workload, with_changes: Adding) -> None:
+def test_other_jobs_taken_in_are_reported(log: gs.Workload, with_changes: Adding) -> None:
     dated = transformed(log, ["deadlines?stringency=0.5"], cores=64)
     policies = {label: policy(label) for label in ("easy", "qops")}
     found = with_changes(compare(dated, policies, platform=HERE), policies, HERE).whatifs
@@ -158,7 +158,9 @@ def test_other_jobs_taken_in_are_told(log: gs.Workload, with_changes: Adding) ->
     assert not any(line.startswith("The change from") for line in told)  # waits of different jobs
 
 
-def test_jobs_that_a_smaller_machine_has_no_room_for_are_told_and_it_is_not_what_helps_most(log: gs.Workload) -> None:
+def test_jobs_that_a_smaller_machine_has_no_capacity_for_are_reported_and_it_is_not_what_helps_most(
+    log: gs.Workload,
+) -> None:
     found = whatif(log, changes_of(log, HERE, cores=[-0.5], loads=[], estimates=[]), platform=HERE)
     now, smaller = found.outcomes
     lost = int(smaller.numbers["rejected"])
@@ -186,9 +188,9 @@ def test_names_are_text_on_both_pages(log: gs.Workload, with_changes: Adding) ->
     found = whatif(log, changes_of(log, HERE, cores=[0.5]), platform=HERE, label=HOSTILE)
     alone = render(found, title=HOSTILE, command=HOSTILE)
     compared = compare(log, {HOSTILE: "easy"}, platform=HERE)
-    beside = page.render(with_changes(compared, {HOSTILE: policy("easy")}, HERE))
-    for text in (alone, beside):
+    attached = page.render(with_changes(compared, {HOSTILE: policy("easy")}, HERE))
+    for text in (alone, attached):
         assert "<img" not in text
         assert "&lt;/script&gt;" in text
     assert alone.count("</script>") == 0
-    assert beside.count("</script>") == 2
+    assert attached.count("</script>") == 2

@@ -120,7 +120,7 @@ def jobs(*rows: tuple[float, float, float, float | None], **columns: Any) -> Wor
     return Workload.from_columns(submit=submit, estimate=estimate, runtime=runtime, cores=4, deadline=due, **columns)
 
 
-def test_the_earliest_deadline_is_offered_with_slack_to_users_who_may_take_it() -> None:
+def test_the_earliest_deadline_is_offered_with_slack_to_users_that_may_take_it() -> None:
     for tolerance, slack_factor, offer, status in [
         (2.0, 1, 15, "completed"),
         (2.0, 1.3, 20, "completed"),  # 1.3 times 15 is 19.5
@@ -151,14 +151,14 @@ def test_an_artificial_deadline_is_doubled_until_it_can_be_met() -> None:
     assert rejected["status"] == "unadmitted"
 
 
-def test_a_promise_that_an_overrun_makes_impossible_is_marked_and_binds_nobody() -> None:
+def test_a_promise_that_an_overrun_makes_impossible_is_marked_and_binds_no_job() -> None:
     workload = jobs((0, 10, 14, 10), (1, 10, 10, 20), (12, 5, 5, 40))
     rows = found(admitted(workload, 4, "mrt", overrun="extend"))
     assert [rows[number]["guarantee_broken"] for number in (1, 2, 3)] == [False, True, False]
     assert [rows[number]["end"] for number in (1, 2, 3)] == [14, 24, 29]
 
 
-def test_who_waits_without_a_promise_never_delays_who_has_one() -> None:
+def test_a_job_without_a_promise_never_delays_one_with_a_promise() -> None:
     workload = jobs((0, 10, 10, 10), (1, 10, 10, 11), (2, 10, 10, 40))
     rows = found(admitted(workload, 4, "qops", unadmitted="best-effort"))
     assert [rows[number]["start"] for number in (1, 2, 3)] == [0, 20, 10]

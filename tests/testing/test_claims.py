@@ -32,7 +32,7 @@ def test_work_is_cores_times_time() -> None:
     assert work(record(*BLOCKED)) == 50 * 10**6
 
 
-def test_a_head_that_waits_beside_free_cores_is_found_with_its_instant() -> None:
+def test_a_first_job_that_waits_with_free_cores_is_found_with_its_instant() -> None:
     assert heads_kept_waiting(record(*BLOCKED)) == []
     idle = record((0, 0, 10, 3), (1, 11, 15, 4))
     assert heads_kept_waiting(idle) == [(10 * 10**6, 2)]
@@ -42,7 +42,7 @@ def test_the_shadow_time_is_when_estimates_promise_enough_cores() -> None:
     assert list(shadow_times(record(*BLOCKED))) == [(1 * 10**6, 1, 10 * 10**6)]
 
 
-def test_a_head_that_a_backfilled_job_delays_is_found() -> None:
+def test_a_first_job_that_a_backfilled_job_delays_is_found() -> None:
     assert heads_delayed(record(*BLOCKED)) == []
     delayed = record((0, 0, 10, 3), (1, 22, 25, 4), (2, 2, 22, 1))
     assert heads_delayed(delayed) == [Promise(2, 10 * 10**6, 22 * 10**6)]

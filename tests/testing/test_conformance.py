@@ -94,7 +94,7 @@ def test_any_difference_fails_the_case(path: tuple[Any, ...], value: Any, messag
         (("runs",), [], "nothing to run"),
     ],
 )
-def test_what_cannot_be_done_or_compared_is_unsupported_never_passed(
+def test_input_that_cannot_be_done_or_compared_is_unsupported_never_passed(
     path: tuple[Any, ...], value: Any, message: str
 ) -> None:
     outcome = check(case(*path, value=value))
@@ -130,7 +130,7 @@ def test_a_malformed_case_is_an_input_error_with_its_field(path: tuple[Any, ...]
         check(case(*path, value=value))
 
 
-def test_families_are_told_apart_by_kind_and_platform() -> None:
+def test_families_are_distinguished_by_kind_and_platform() -> None:
     assert family(CASE) == "deadline-admission"
     assert family({"kind": "schedule", "platform": {"processors": 4}}) == "moldable"
     assert family({"kind": "schedule", "platform": {"router": "R", "children": []}}) == "grid-dag"
@@ -196,7 +196,7 @@ def test_moldable_times_agree_within_the_tolerance_of_the_case() -> None:
         ('{"kind": 3}', "line 1, field 'kind': is 3; expected a text"),
     ],
 )
-def test_a_file_that_is_no_case_is_told_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_case_is_reported_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "case.json").write_text(text)
     with pytest.raises(InputError, match=message):
         list(read_cases([tmp_path]))

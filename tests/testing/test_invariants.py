@@ -17,13 +17,8 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.simulation import run, simulate
-from gridsim.testing.invariants import (
-    Schedule,
-    assert_valid,
-    violations,
-    violations_of,
-)
-from gridsim.testing.schedules import read_jobs, read_schedule
+from gridsim.testing.invariants import Schedule, assert_valid, violations, violations_of
+from gridsim.testing.schedule_reader import read_jobs, read_schedule
 from gridsim.testing.violation import KINDS, TASK_KINDS, USER_KINDS, Violation
 from gridsim.workload.transform.react import React
 
@@ -129,7 +124,7 @@ def test_runs_cut_short_are_runs_of_a_job_that_waits_again(job: int, start: int,
     assert "two-runs-at-once" in found(cut_short(job, start, end))
 
 
-def test_where_jobs_outlive_their_estimates_so_may_runs_cut_short() -> None:
+def test_where_jobs_exceed_their_estimates_so_may_runs_cut_short() -> None:
     assert "two-runs-at-once" not in found(cut_short(14, 10, 19), overrun="extend")
     assert "two-runs-at-once" in found(cut_short(14, 10, 20), overrun="extend"), "it runs 9 s"
 
@@ -149,11 +144,11 @@ def test_a_promise_that_an_overrun_broke_is_excused_where_overruns_are_allowed()
 
 def test_each_kind_is_found_by_itself_where_it_can_be_alone() -> None:
     alone = {"wrong-submit": {"wrong-wait"}, "wrong-wait": set(), "deadline-missed": set(), "wrong-status": set()}
-    for kind, beside in alone.items():
-        assert set(found(PLANTED[kind][0])) == {kind, *beside}
+    for kind, attached in alone.items():
+        assert set(found(PLANTED[kind][0])) == {kind, *attached}
 
 
-def test_cores_given_back_at_an_instant_can_be_used_at_it() -> None:
+def test_cores_released_at_an_instant_can_be_used_at_it() -> None:
     assert "oversubscribed" not in found(sound())
     violation = found(changed("end", 0, 10 * SECOND + 1))["oversubscribed"]
     assert violation.instants == (10.0,)
@@ -246,7 +241,7 @@ def test_a_workload_whose_numbers_are_not_unique_cannot_be_matched() -> None:
         violations_of(sound(), twice, cores=4)
 
 
-def test_violations_are_told_in_json_types() -> None:
+def test_violations_are_reported_in_json_types() -> None:
     (violation,) = found(changed("wait", 1, 8 * SECOND)).values()
     assert violation.to_json() == {
         "kind": "wrong-wait",

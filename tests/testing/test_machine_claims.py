@@ -12,9 +12,9 @@ from gridsim.model.platform import Platform
 from gridsim.record import Record
 from gridsim.testing.claims import fcfs_order_kept
 from tests.oracles.machine.claims import heads_delayed, left_waiting
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Hold, Machine
 from tests.oracles.machine.placing import earliest
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import Job, schedule
 from tests.oracles.machine.translated import jobs_of, platform_of, record_of, schedule_of, workload_of
@@ -40,7 +40,7 @@ def test_no_head_starts_after_its_first_shadow(policy: str) -> None:
     assert [heads_delayed(*each) for each in records(policy, k=3)] == [[]] * 40
 
 
-def test_first_fit_leaves_nobody_waiting_and_delays_heads() -> None:
+def test_first_fit_leaves_no_job_waiting_and_delays_heads() -> None:
     found = list(records("first-fit"))
     assert [left_waiting(*each) for each in found] == [[]] * 40
     assert any(heads_delayed(*each) for each in found)
@@ -76,7 +76,7 @@ def test_after_a_compression_no_waiting_job_has_an_earlier_place() -> None:
     assert checked > 200
 
 
-def test_a_record_tells_the_schedule_that_it_was_made_of() -> None:
+def test_a_record_has_the_schedule_from_which_it_was_made() -> None:
     for record, platform in records("easy"):
         told = [(job.start, job.end, job.status, sorted(job.places)) for job in schedule_of(record, platform)]
         again = record_of(record.workload, platform, schedule_of(record, platform))

@@ -15,10 +15,10 @@ from gridsim.model.workload import Workload
 from gridsim.testing.conformance import CASES as BUILT_IN
 from gridsim.testing.conformance import read_cases
 from gridsim.testing.conformance.machine import Found, check_fragmentation, check_schedule
-from tests.oracles.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule, smallest
+from tests.oracles.machine.free_capacity import FreeCapacity, can_be_placed, fit, free_at, free_over
 from tests.oracles.machine.parts import Demand, Hold, Machine, Node
 from tests.oracles.machine.placing import place
-from tests.oracles.machine.room import Room, can_be_placed, fit, free_at, free_over
+from tests.oracles.machine.random_machines import draw_demand, draw_jobs, draw_machine, draw_rule, smallest
 from tests.oracles.machine.rules import Rule, Typical, fragments, gpus_for, typical_of
 from tests.oracles.machine.schedule import Job, schedule
 from tests.oracles.machine.shares import used, utilisation
@@ -84,13 +84,13 @@ def test_a_case_of_nodes_fails_for_any_difference(word: str) -> None:
 # -- by trial --------------------------------------------------------------------------------------------------------
 
 
-def rooms(seed: int, count: int) -> Iterator[tuple[Machine, Rule, Room, Demand]]:
+def rooms(seed: int, count: int) -> Iterator[tuple[Machine, Rule, FreeCapacity, Demand]]:
     """Machines with existing allocations, and small demands."""
     rng = np.random.default_rng(seed)
     while count:
         machine, room = draw_machine(rng), None
         rule = draw_rule(rng, machine)
-        room = Room.empty(machine)
+        room = FreeCapacity.empty(machine)
         for _ in range(int(rng.integers(0, 4))):
             other = draw_demand(rng, machine).on(machine)
             if can_be_placed(machine, other, room):
@@ -101,7 +101,7 @@ def rooms(seed: int, count: int) -> Iterator[tuple[Machine, Rule, Room, Demand]]
             yield machine, rule, room, demand
 
 
-def test_what_can_be_placed_is_what_some_trial_places() -> None:
+def test_a_demand_can_be_placed_if_some_trial_places_it() -> None:
     found = [0, 0]
     for machine, _, room, demand in rooms(1, 400):
         able = can_be_placed(machine, demand, room)
@@ -173,7 +173,7 @@ def test_typical_demands_are_the_most_frequent_that_hold_19_of_20_tasks() -> Non
     ]
 
 
-def test_exclusive_use_loses_what_it_holds_and_does_not_ask_for() -> None:
+def test_exclusive_use_loses_what_it_holds_and_does_not_request() -> None:
     machine = Machine([Node({"cores": 4}), Node({"cores": 4})])
     alone = Job(1, 0, 10, 10, Demand(tasks=1, each={"cores": 1}, exclusive=True))
     jobs = schedule(machine, [alone, Job(2, 0, 5, 5, Demand(cores=4))])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable
-from gridsim.model.time import MICROSECOND, NEVER, whole
+from gridsim.model.time import MICROSECOND, NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.testing.conformance import CASES
 from gridsim.testing.moldable_oracle import (
@@ -27,7 +27,7 @@ from gridsim.testing.moldable_oracle import (
     category,
     largest,
     limit,
-    molded,
+    moldable_schedule,
     sizes,
     soonest,
 )
@@ -106,7 +106,7 @@ def workload_of(given: list[dict[str, Any]]) -> Workload:
 
 def assert_as_expected(case: Mapping[str, Any], jobs: list[dict[str, Any]], run: Mapping[str, Any]) -> None:
     workload = workload_of(jobs)
-    made = molded(workload, case["platform"]["processors"], run["algorithm"], **run["parameters"])
+    made = moldable_schedule(workload, case["platform"]["processors"], run["algorithm"], **run["parameters"])
     allowed = case["tolerance"] * (1 + len(jobs))
     row = {number: row for row, number in enumerate(workload.job.tolist())}
     assert len(run["expected"]["jobs"]) == len(jobs)
@@ -175,10 +175,10 @@ def test_choices_of_the_full_range_are_the_specified_ones() -> None:
     for example in case["cases"]:
         job, total = example["job"], example["afterwards"]
         held: list[Interval] = [
-            (whole(begin), whole(end), total - free) for begin, end, free in example["free_blocks"] if free < total
+            (to_us(begin), to_us(end), total - free) for begin, end, free in example["free_blocks"] if free < total
         ]
         claim = Claim(Fraction(1), job["min"], useful(job))
-        asked, length = job["processors"], whole(job["runtime"])
+        asked, length = job["processors"], to_us(job["runtime"])
         curve = [1 / speedup(cores, job["A"], job["sigma"]) for cores in range(1, total + 1)]
         shape = Shape(claim.least, claim.most, claim.weight, asked, length, length, curve)
         tried = sizes(job["min"], largest(claim, example["limit"]), "all", "geometric")
@@ -186,9 +186,9 @@ def test_choices_of_the_full_range_are_the_specified_ones() -> None:
         places = {}
         for cores in tried:
             lasting = shape.lasting(length, cores)
-            start = earliest(held, total, cores, lasting, whole(example["now"]))
+            start = earliest(held, total, cores, lasting, to_us(example["now"]))
             places[cores] = Place(start, start + lasting, cores)
-        blocks: Blocks = [(whole(begin), whole(end), free) for begin, end, free in example["free_blocks"]]
+        blocks: Blocks = [(to_us(begin), to_us(end), free) for begin, end, free in example["free_blocks"]]
         blocks.append((blocks[-1][1], NEVER, total))
         evaluated, kept = by_blocks(blocks, job["min"], tried[-1], places.__getitem__)
         assert kept == soonest(places.values())
@@ -230,11 +230,11 @@ def test_the_free_time_blocks_name_the_best_of_all_sizes(
     one, other, length, asked = job
     low, most = min(one, other), max(one, other)
     most = useful({"min": low, "max": most, "A": law[0], "sigma": law[1]})
-    ends = list(accumulate((whole(width) for width, _ in widths), initial=0))
+    ends = list(accumulate((to_us(width) for width, _ in widths), initial=0))
     blocks: Blocks = [(begin, end, free) for (begin, end), (_, free) in zip(pairwise(ends), widths, strict=True)]
     held: list[Interval] = [(begin, end, total - free) for begin, end, free in blocks if free < total]
     curve = [1 / speedup(cores, *law) for cores in range(1, total + 1)]
-    shape = Shape(low, most, Fraction(1), asked, whole(length), whole(length), curve)
+    shape = Shape(low, most, Fraction(1), asked, to_us(length), to_us(length), curve)
 
     def place(cores: int) -> Place:
         lasting = shape.lasting(shape.estimate, cores)
@@ -258,6 +258,6 @@ def test_of_equal_ends_the_fewest_cores_are_taken() -> None:
 def test_an_algorithm_that_it_does_not_know_is_refused() -> None:
     workload = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
     with pytest.raises(InputError, match="has no algorithm 'hope'"):
-        molded(workload, 1, "hope")  # type: ignore[arg-type]
+        moldable_schedule(workload, 1, "hope")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="'submit-greedy' has no parameter 'gap'"):
-        molded(workload, 1, "submit-greedy", gap=1, choices="all")
+        moldable_schedule(workload, 1, "submit-greedy", gap=1, choices="all")

@@ -23,7 +23,7 @@ def test_fcfs_easy_and_conservative_on_one_list() -> None:
     assert starts(MIXED, "conservative") == [0, 10, 20, 30]
 
 
-def test_first_fit_protects_nobody_and_depth_two_protects_the_second() -> None:
+def test_first_fit_protects_no_job_and_depth_two_protects_the_second() -> None:
     assert starts(MIXED, "first-fit") == [0, 10, 33, 3]
     assert starts(MIXED, "depth", k=2) == [0, 10, 20, 30]
 

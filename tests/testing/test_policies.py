@@ -252,7 +252,7 @@ def test_a_quote_that_is_no_question_is_named(scheduler: type, message: str) -> 
         check_scheduler(scheduler)
 
 
-def test_a_site_that_limits_submissions_only_answers_when_it_is_asked(tmp_path: Path) -> None:
+def test_a_site_that_limits_submissions_only_answers_when_it_is_queried(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(
         "AccountingStorageEnforce=limits\nNodeName=n[1-4] CPUs=4\nPartitionName=all Nodes=n[1-4] Default=YES\n"
     )

@@ -297,7 +297,7 @@ def test_when_dependencies_count_both_schedules_of_figure_4_are_equally_fair() -
     assert EXACT["4a"]["sd_speedup"] < EXACT["4b"]["sd_speedup"]
 
 
-def test_only_the_slr_tells_unused_parallelism_from_a_chain() -> None:
+def test_only_the_slr_reports_unused_parallelism_from_a_chain() -> None:
     """Figure 5: the same tasks on one processor each."""
     assert column("5", "stretch") == column("5", "speedup") == [1, 1]
     assert column("5", "slr") == [Fraction(5, 3), 1]

@@ -76,7 +76,7 @@ def test_names_become_pseudonyms_and_everything_else_stays(pbs):
     made.check()
 
 
-def test_codes_are_those_of_sorted_pseudonyms_so_that_no_order_is_told(pbs):
+def test_codes_are_those_of_sorted_pseudonyms_so_that_no_order_is_reported(pbs):
     made = anonymised(pbs, KEY)
     assert made.names["user"] == ("", *sorted(pseudonym(KEY, "user", user) for user in ("ada", "eve")))
 

@@ -116,7 +116,7 @@ def test_the_environment_names_a_mirror(server: Server, tmp_path: Path, monkeypa
     assert server.asked == ["/copy/l_ours/Ours-1.swf.gz"]
 
 
-def test_what_is_there_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
+def test_existing_files_are_not_fetched_again(server: Server, tmp_path: Path) -> None:
     (tmp_path / "Ours-1.swf.gz").write_bytes(CONTENT)
     assert fetch(entry(), tmp_path, mirror=server.url) == (tmp_path / "Ours-1.swf.gz", False)
     assert server.asked == []
@@ -161,7 +161,7 @@ def test_a_server_that_calls_the_file_an_encoding_gives_it_all_the_same(
     assert fetch(entry(), tmp_path, mirror=server.url)[0].read_bytes() == CONTENT
 
 
-def test_a_missing_file_is_told_with_its_address_and_place(server: Server, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_its_address_and_place(server: Server, tmp_path: Path) -> None:
     server.status = 404
     with pytest.raises(InputError, match=r"/copy/l_ours/Ours-1.swf.gz cannot be .* \(the server returned 404") as e:
         fetch(entry(), tmp_path, mirror=server.url)
@@ -193,12 +193,12 @@ def test_offline_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert time.monotonic() - began < archive._CONNECT + 1
 
 
-def test_a_mirror_that_is_no_address_is_told(tmp_path: Path) -> None:
+def test_a_mirror_that_is_no_address_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"somewhere/l_ours/Ours-1.swf.gz cannot be downloaded"):
         fetch(entry(), tmp_path, mirror="somewhere")
 
 
-def test_a_folder_that_cannot_be_made_is_told(server: Server, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         fetch(entry(), tmp_path / "file" / "below", mirror=server.url)

@@ -12,7 +12,7 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
 from gridsim.tables import write_table
-from gridsim.workload.blocks import joined, whole_instants
+from gridsim.workload.blocks import joined, split_between_instants
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks
 
@@ -98,13 +98,13 @@ def test_a_parquet_file_in_blocks_has_the_jobs_of_its_rows(tmp_path: Path, block
         ),
     ],
 )
-def test_what_is_no_job_is_named(
+def test_an_invalid_job_is_named(
     tmp_path: Path, changed: dict[str, Any], field: str, line: int | None, told: str
 ) -> None:
     path = tmp_path / "jobs.parquet"
     write_table(path, {name: column for name, column in {**JOBS, **changed}.items() if column is not None})
     with pytest.raises(InputError, match=told) as error:
-        list(whole_instants(ParquetJobs(path, block=2)))
+        list(split_between_instants(ParquetJobs(path, block=2)))
     assert (str(error.value.path), error.value.field, error.value.line) == (str(path), field, line)
 
 

@@ -82,14 +82,14 @@ def flagged(workload: Workload, fraction: float, seed: int = 1) -> set[int]:
 
 
 @pytest.mark.parametrize(("stringency", "deadlines"), [(0, [20, 30, 36]), (0.2, [20, 25, 30]), (1, [20, 12, 10])])
-def test_deadlines_ask_for_a_part_of_the_response_in_the_reference(stringency: float, deadlines: list[int]) -> None:
+def test_deadlines_request_a_part_of_the_response_in_the_reference(stringency: float, deadlines: list[int]) -> None:
     made = Deadlines(stringency).apply(REFERENCE.workload, np.random.default_rng(1), REFERENCE)
     assert (made.deadline // MICROSECOND).tolist() == deadlines
     assert made.tolerance is None
     made.check()
 
 
-def test_nobody_asks_for_less_than_the_estimate_can_guarantee() -> None:
+def test_no_job_requests_less_than_the_estimate_can_guarantee() -> None:
     workload = log(3, estimate=[1, 5000, 400])
     made = Deadlines(0.5).apply(workload, np.random.default_rng(1), served(workload))
     assert ((made.deadline - made.submit) // MICROSECOND).tolist() == [500, 5000, 500]
@@ -152,7 +152,7 @@ def test_jobs_that_did_not_run_in_the_reference_have_none() -> None:
     assert made.provenance["transforms"][0]["did_not_run"] == 1
 
 
-def test_what_was_done_is_told() -> None:
+def test_changes_are_reported() -> None:
     made = Deadlines(0.5, fraction=0, tolerance=2).apply(REFERENCE.workload, np.random.default_rng(1), REFERENCE)
     assert json.loads(json.dumps(made.provenance["transforms"])) == [
         {
@@ -221,7 +221,7 @@ def drawn(factor: float, jobs: int, *, random: bool = True) -> np.ndarray:
     return tolerance
 
 
-def test_a_fixed_tolerance_is_that_of_everybody() -> None:
+def test_a_fixed_tolerance_is_that_of_all_jobs() -> None:
     assert drawn(2.5, 3, random=False).tolist() == [2.5] * 3
 
 
@@ -233,7 +233,7 @@ def test_random_tolerances_are_uniform_up_to_twice_the_factor_and_not_below_one(
     assert abs(found[found > 1].mean() - 2.5) < 0.05
 
 
-def test_a_larger_factor_makes_nobody_less_tolerant() -> None:
+def test_a_larger_factor_makes_no_job_less_tolerant() -> None:
     assert (drawn(3, 500) >= drawn(2, 500)).all()
 
 

@@ -48,7 +48,7 @@ def test_shares_of_sizes_add_up(three):
     assert share == pytest.approx({"serial": 1 / 3, "power_of_two": 1 / 3, "other": 1 / 3})
 
 
-def test_accuracy_tells_exact_from_exceeded_estimates(three):
+def test_accuracy_distinguishes_exact_from_exceeded_estimates(three):
     accuracy = describe(three, 4)["accuracy"]
     assert accuracy["mean"] == pytest.approx((0.5 + 1 + 2) / 3)
     assert (accuracy["exact"], accuracy["over"], accuracy["over_by_a_tenth"], accuracy["distinct_estimates"]) == (
@@ -59,7 +59,7 @@ def test_accuracy_tells_exact_from_exceeded_estimates(three):
     )
 
 
-def test_the_logged_schedule_is_played_back_with_allocated_cores(three):
+def test_the_logged_schedule_is_replayed_with_allocated_cores(three):
     # [0, 10) 1 core; [10, 15) 2 cores, wait unknown; [15, 35) 4 cores allocated, 3 requested
     logged = describe(three, 3)["logged"]
     assert (logged["peak"], logged["waits_known"], logged["allocated_differs"]) == (4, 2, 1)
@@ -129,7 +129,7 @@ def counted_further(rows: list[tuple[int, int, int, int, int, int]]) -> dict[str
 
 
 @pytest.mark.parametrize("name", ["generated", *(pytest.param(name, marks=pytest.mark.others) for name in KNOWN)])
-def test_the_known_facts_of_archive_logs_come_out(others: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+def test_the_known_facts_of_archive_logs_are_found(others: Callable[[str], Path], tmp_path: Path, name: str) -> None:
     """Users count if their jobs ran; the 437 users of all lines of SDSC SP2 include 9 without a run."""
     if name == "generated":
         path = tmp_path / "log.swf"

@@ -46,7 +46,7 @@ def test_a_higher_load_contains_a_lower_one(jobs: int, seed: int, pair: tuple[fl
 
 
 @given(jobs=st.integers(1, 30), seed=st.integers(0, 99), load=loads)
-def test_nobody_is_copied_twice_before_everybody_is_once(jobs: int, seed: int, load: float) -> None:
+def test_no_job_is_copied_twice_before_every_job_is_once(jobs: int, seed: int, load: float) -> None:
     copied = np.bincount(Duplicate(load).apply(log(jobs), rng(seed)).runtime // MICROSECOND, minlength=jobs + 1)[1:]
     assert copied.max() - copied.min() <= 1
 
@@ -61,7 +61,7 @@ def test_a_load_of_one_is_the_same_workload() -> None:
 
 
 @given(seed=st.integers(0, 99), jobs=st.integers(2, 20))
-def test_rows_stand_by_submit_and_number_and_new_numbers_follow_the_old(seed: int, jobs: int) -> None:
+def test_rows_are_sorted_by_submit_and_number_and_new_numbers_follow_the_old(seed: int, jobs: int) -> None:
     made = Duplicate(1.7).apply(log(jobs), rng(seed))
     keys = list(zip(made.submit.tolist(), made.job.tolist(), strict=True))
     assert keys == sorted(keys)
@@ -112,7 +112,7 @@ def test_both_ways_to_arrive_copy_the_same_jobs() -> None:
     assert sorted(same.runtime) == sorted(random.runtime)
 
 
-def test_what_was_done_is_told() -> None:
+def test_changes_are_reported() -> None:
     told = json.loads(json.dumps(Duplicate(1.4).apply(log(), rng()).provenance["transforms"]))
     assert told == [{"transform": "duplicate", "load": 1.4, "arrival": "random", "copies": 2, "jobs": 7}]
 
@@ -128,7 +128,7 @@ def test_another_way_to_arrive_is_refused() -> None:
         Duplicate(1.2, "ramdom")  # type: ignore[arg-type]
 
 
-def test_jobs_of_several_tasks_are_refused() -> None:
+def test_dag_jobs_are_refused() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
     with pytest.raises(InputError, match="only rigid jobs can be duplicated"):
         Duplicate(1.2).apply(Workload.from_tasks(tasks, submit=[0]), rng())
@@ -181,13 +181,13 @@ def test_loads_that_are_none_are_refused(load: float) -> None:
         Expand(load)
 
 
-def test_times_that_nobody_can_count_are_refused() -> None:
+def test_times_that_no_job_can_count_are_refused() -> None:
     log = Workload.from_columns(submit=[0], runtime=[NEVER // MICROSECOND // 100], cores=[1])
     with pytest.raises(InputError, match="exceeds the largest time"):
         Expand(101).apply(log)
 
 
-def test_jobs_of_several_tasks_cannot_be_expanded() -> None:
+def test_dag_jobs_cannot_be_expanded() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
     with pytest.raises(InputError, match="only rigid jobs can be expanded"):
         Expand(1.2).apply(Workload.from_tasks(tasks, submit=[0]))

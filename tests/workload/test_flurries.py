@@ -124,7 +124,9 @@ def test_they_are_listed_named_and_left_out(log: Path, tmp_path: Path, capsys: p
     assert "burst of jobs" not in told
 
 
-def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_is_reported_with_and_without_them(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["compare", str(log), "--policy", "fcfs", "--policy", "easy", "--no-page", "--out", str(tmp_path / "out")]
     assert main([*words, "--flurries", "both", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -140,7 +142,9 @@ def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, caps
     assert json.loads(capsys.readouterr().out)["sentences"] == answer["sentences"]
 
 
-def test_nothing_is_told_or_run_twice_where_nobody_floods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_reported_or_run_twice_where_no_job_floods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["compare", "--jobs", "40", "--policy", "easy", "--no-page", "--out", str(tmp_path), "--json"]
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -148,7 +152,9 @@ def test_nothing_is_told_or_run_twice_where_nobody_floods(tmp_path: Path, capsys
     assert "flurry" not in " ".join(answer["sentences"])
 
 
-def test_what_if_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_if_is_reported_with_and_without_them(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["whatif", str(log), "--add-cores", "+25%"]
     assert main([*words, "--flurries", "keep"]) == 0
     assert f"burst of jobs by one user): user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())

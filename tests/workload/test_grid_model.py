@@ -257,7 +257,7 @@ def test_the_load_moves_arrivals_only(kind):
         ({"volume": "core-ticks"}, {"runtime", "submit"}),
     ],
 )
-def test_each_role_has_a_stream_of_its_own(options, moved):
+def test_each_role_has_a_separate_stream(options, moved):
     assert differing(Grid(kind="prob").generate(1), Grid(kind="prob", **options).generate(1)) == moved
 
 

@@ -17,7 +17,7 @@ from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.registry import names
 from gridsim.workload.formats.gwf import FIELDS, looks_like_gwf
-from gridsim.workload.formats.stream import head
+from gridsim.workload.formats.stream import first_bytes
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.formats.wfformat_writer import write_workflow
 from gridsim.workload.read import read_workload
@@ -123,7 +123,7 @@ def test_tasks_needs_and_cores_land_in_their_columns(dag):
     assert [tasks.successors(row).tolist() for row in range(3)] == [[1, 2], [2], []]
 
 
-def test_workflows_may_be_mixed_and_a_task_may_stand_before_those_that_it_needs(dag):
+def test_workflows_may_be_mixed_and_a_task_may_be_before_those_that_it_needs(dag):
     tasks = tasks_of(dag("1, 2, 0, 5, 1, 1, 4", "2, 3, 0, 5, 1, 1, -1", "1, 4, 0, 5, 1, 1,"))
     assert tasks.names == ("2", "4", "3")
     assert tasks.successors(1).tolist() == [0]
@@ -219,7 +219,7 @@ def test_the_same_text_is_the_same_number_and_an_unknown_one_is_none(trace):
 
 
 @pytest.mark.parametrize("between", ["\t", " ", " , "])
-def test_fields_stand_between_tabs_blanks_or_commas(trace, between):
+def test_fields_are_between_tabs_blanks_or_commas(trace, between):
     assert len(trace(full(), full(job=2), between=between)) == 2
 
 
@@ -253,7 +253,7 @@ def test_a_short_line_can_be_an_error(trace):
         trace(full()[:20], rules={"too-few-fields": "error"})
 
 
-def test_a_trace_with_times_of_its_own_takes_no_others(trace):
+def test_a_trace_with_times_takes_no_others(trace):
     with pytest.raises(InputError, match="submit times"):
         trace(full(), submit=3.0)
 
@@ -280,7 +280,7 @@ def one_of_each(folder: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("source", ["generated", pytest.param("others", marks=pytest.mark.others)])
-def test_formats_are_told_apart(others, tmp_path, source):
+def test_formats_are_distinguished(others, tmp_path, source):
     data = one_of_each(tmp_path) if source == "generated" else others
     for folder, pattern, name in (("swf", "*.gz", "swf"), ("workflows", "*.json", "wfformat"), ("gwf", "*.gwf", "gwf")):
         paths = list(data(folder).glob(pattern))
@@ -289,12 +289,12 @@ def test_formats_are_told_apart(others, tmp_path, source):
             recognising = [
                 kind
                 for kind, reader in names("reader").items()
-                if hasattr(reader, "recognises") and reader.recognises(head(path))
+                if hasattr(reader, "recognises") and reader.recognises(first_bytes(path))
             ]
             assert recognising == [name], path
 
 
-def test_what_a_trace_looks_like():
+def test_the_shape_of_a_trace():
     assert looks_like_gwf(b"\n# comment")
     assert looks_like_gwf(" ".join(full()).encode())
     assert looks_like_gwf(NAMES.encode())

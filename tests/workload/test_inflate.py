@@ -30,7 +30,7 @@ def tasks(times: int = 3) -> Workload:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_all_come_once_in_another_order_then_more_until_enough_is_asked_for(seed: int) -> None:
+def test_all_users_are_drawn_once_in_another_order_then_more_until_there_are_enough(seed: int) -> None:
     jobs = Inflate(capacity=12_000).apply(tasks(), np.random.default_rng(seed))
     asked = jobs.demands
     assert asked is not None
@@ -44,7 +44,7 @@ def test_all_come_once_in_another_order_then_more_until_enough_is_asked_for(seed
     assert (entry["jobs"], entry["drawn_again"]) == (len(jobs), len(jobs) - 12)
 
 
-def test_who_finds_no_place_waits_when_the_run_stands_still() -> None:
+def test_a_job_that_finds_no_place_waits_when_the_run_stops() -> None:
     jobs = transformed(tasks(), ["inflate?demand=1.3"], platform=MACHINE, options=Run(seed=3))
     result = simulate(jobs, platform=MACHINE, policy="first-fit?placement=pack", until=1000)
     names = set(result.record.status_names.tolist())
@@ -55,7 +55,7 @@ def test_who_finds_no_place_waits_when_the_run_stands_still() -> None:
     assert result.provenance()["options"]["until"] == 1000
 
 
-def test_a_run_until_an_instant_is_a_run_that_stands_still() -> None:
+def test_a_run_until_an_instant_is_a_run_that_stops() -> None:
     jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2])
     record = simulate(jobs, platform=Platform.single(4), policy="easy", until=12).record
     assert record.status_names.tolist() == ["completed", "running", "completed"]
@@ -75,7 +75,7 @@ def test_a_run_until_an_instant_is_a_run_that_stands_still() -> None:
         ),
     ],
 )
-def test_what_cannot_be_filled_is_refused(transform: Inflate, told: str) -> None:
+def test_placeholders_that_cannot_be_filled_are_refused(transform: Inflate, told: str) -> None:
     with pytest.raises(InputError, match=told):
         transform.apply(tasks(), np.random.default_rng(1))
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.testing import lublin_cases as exactly
@@ -370,7 +370,7 @@ def test_more_jobs_begin_with_the_same_ones(estimates: Any, dealt: set[str]) -> 
     assert shared_columns == {"job", "submit", "runtime", "cores", "deadline", "user", "queue"} | dealt
 
 
-def test_estimates_are_modal_unless_multiples_are_asked_for_or_described() -> None:
+def test_estimates_are_modal_unless_multiples_are_requested_or_described() -> None:
     drawn = {str(model): model.generate(SEED) for model in (Lublin(jobs=300), Lublin(jobs=300, estimates="modal"))}
     plain, modal = drawn.values()
     assert plain.estimate.tolist() == modal.estimate.tolist()
@@ -387,7 +387,7 @@ def test_estimates_are_modal_unless_multiples_are_asked_for_or_described() -> No
 
 
 @pytest.mark.parametrize("field", ["f", "estimate_step"])
-def test_what_shapes_multiples_is_refused_beside_modal_estimates(field: str) -> None:
+def test_parameters_of_multiples_are_refused_with_modal_estimates(field: str) -> None:
     with pytest.raises(InputError, match=f"field '{field}': requires estimates=multiples"):
         Lublin(estimates="modal", **{field: 2.0})  # type: ignore[arg-type]
 
@@ -412,7 +412,7 @@ def test_provenance_is_json_and_says_everything() -> None:
     assert provenance["realised_load"] == pytest.approx(0.5)
 
 
-def test_the_default_workload_takes_what_it_is_told() -> None:
+def test_the_default_workload_accepts_parameters() -> None:
     workload = default_workload(jobs=400, load=0.6, seed=3, cores=64)
     assert (len(workload), workload.cores_stated) == (400, 64)
     assert workload.cores.max() <= 64

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import FloatArray
 from gridsim.model.workload import Workload
@@ -202,7 +202,7 @@ RESULTS = [  # mean bounded slowdown under EASY and SJBF: own estimates, modal e
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("name", "own", "modal", "off"), RESULTS)
-def test_what_modal_estimates_do_to_results(
+def test_the_effect_of_modal_estimates_on_results(
     name: str,
     own: tuple[float, float] | None,
     modal: tuple[float, float] | None,
@@ -261,7 +261,7 @@ def test_a_log_without_estimates_gets_them_from_the_seed_of_the_scenario() -> No
     assert once.estimate.max() == 64_800_000_000
 
 
-def test_a_deadline_that_cannot_be_asked_for_any_more_moves() -> None:
+def test_a_deadline_that_cannot_be_requested_any_more_moves() -> None:
     log = Workload.from_columns(submit=[0, 5], runtime=[60, 60], cores=[1, 1], deadline=[60, 1e6])
     changed = ModalEstimates().apply(log, rng())
     assert changed.deadline.tolist() == np.maximum(log.deadline, log.submit + changed.estimate).tolist()
@@ -276,13 +276,13 @@ def test_a_deadline_that_cannot_be_asked_for_any_more_moves() -> None:
         ("modal?head=0", "field 'head'"),
     ],
 )
-def test_what_is_wrong_is_told(spec: str, told: str) -> None:
+def test_errors_are_reported(spec: str, told: str) -> None:
     with pytest.raises(InputError) as error:
         transformed(Workload.from_columns(submit=[0], runtime=[1], cores=[1]), [spec])
     assert told in str(error.value)
 
 
-def test_jobs_of_several_tasks_are_refused() -> None:
+def test_dag_jobs_are_refused() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], kind=[0, 0], kinds=("any",), edges=[])
     with pytest.raises(InputError, match="workflows"):
         ModalEstimates().apply(Workload.from_tasks(tasks, submit=[0]), rng())

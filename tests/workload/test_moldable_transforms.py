@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.random_streams import stream
 from gridsim.model.speedup import Amdahl, Downey, Linear, Table
-from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.scenario import transformed
@@ -101,7 +101,7 @@ def test_another_law_takes_the_place_of_downeys(law: Any) -> None:
     assert workload.provenance["transforms"][0]["speedup"] == repr(law)
 
 
-def test_tasks_of_a_job_have_ranges_of_their_own() -> None:
+def test_tasks_of_a_job_have_separate_ranges() -> None:
     tasks = Tasks.from_edges(counts=[2, 1], runtime=[1, 2, 3], cores=[1, 2, 4], edges=[(0, 1)])
     workload = MoldableJobs(range_factor=1, cores=8).apply(Workload.from_tasks(tasks, submit=[0, 1]))
     assert ranges(workload).maximum.tolist() == [1, 8, 8]
@@ -189,7 +189,7 @@ def test_a_load_factor_divides_the_gaps() -> None:
     assert LoadFactor(125).apply(LOG).runtime.tolist() == LOG.runtime.tolist()
 
 
-def test_the_first_submit_stays_and_deadlines_ask_for_the_same_response() -> None:
+def test_the_first_submit_stays_and_deadlines_request_the_same_response() -> None:
     log = Workload.from_columns(submit=[100, 200], runtime=[1, 1], cores=[1, 1], deadline=[math.inf, 230])
     made = LoadFactor(200).apply(log)
     assert (made.submit / 1e6).tolist() == [100, 150]
@@ -197,7 +197,7 @@ def test_the_first_submit_stays_and_deadlines_ask_for_the_same_response() -> Non
     assert made.deadline[1] / 1e6 == 180
 
 
-def test_a_load_of_a_hundred_percent_changes_nothing_but_is_told() -> None:
+def test_a_load_of_a_hundred_percent_changes_nothing_but_is_reported() -> None:
     made = LoadFactor().apply(LOG)
     assert made.submit.tolist() == LOG.submit.tolist()
     assert json.loads(json.dumps(made.provenance["transforms"])) == [{"transform": "load-factor", "percent": 100.0}]
@@ -215,7 +215,7 @@ def test_jobs_of_one_instant_have_no_offered_load() -> None:
 
 
 @pytest.mark.parametrize("transform", [LoadFactor(1e-4), OfferedLoad(1e-6)])
-def test_submits_that_nobody_can_count_are_refused(transform: Any) -> None:
+def test_submits_that_no_job_can_count_are_refused(transform: Any) -> None:
     log = Workload.from_columns(submit=[0, 10**9], runtime=[2 * 10**6] * 2, cores=[1, 1], cores_stated=1)
     with pytest.raises(InputError, match="the last job is submitted after"):
         transform.apply(log)
@@ -224,14 +224,14 @@ def test_submits_that_nobody_can_count_are_refused(transform: Any) -> None:
 # -- profiles ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_stand_in_holds_sixteen_applications() -> None:
+def test_the_substitute_holds_sixteen_applications() -> None:
     tables = Profiles().tables()
     assert len(tables) == 16
     assert all(table.points.cores.size == len(table.rows) for table in tables.values())
     assert tables["EP.A"].rows[:2] == ((1, 268.5), (2, 134.3))
 
 
-def test_the_stand_in_is_the_specified_one() -> None:
+def test_the_substitute_is_the_specified_one() -> None:
     packed = importlib.resources.files("gridsim.workload.transform") / "npb_standin.csv"
     specified = "24e80070dd023c2669fb462ada87412d3977f74cde96177147eb9006b1db21ea"
     assert hashlib.sha256(packed.read_bytes()).hexdigest() == specified
@@ -311,7 +311,7 @@ def test_a_job_keeps_its_runtime_on_its_cores_or_takes_that_of_the_application(t
     assert (ranges(own).times_on([8, 1], own.runtime, own.cores) / 1e6).tolist() == [4, 50]
 
 
-def test_what_was_drawn_is_told(two: Path) -> None:
+def test_drawn_values_are_reported(two: Path) -> None:
     entry = Profiles(str(two)).apply(LOG, rng()).provenance["transforms"][0]
     assert json.loads(json.dumps(entry)) == entry
     assert sum(entry["applications"].values()) == 3
@@ -338,7 +338,7 @@ def test_files_that_hold_no_profiles_are_refused(text: str, told: str, tmp_path:
         read_profiles(path)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none.csv: cannot be read: No such file"):
         read_profiles(tmp_path / "none.csv")
 

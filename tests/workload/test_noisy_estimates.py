@@ -29,7 +29,7 @@ def noisy(workload: Workload, spread: float) -> Workload:
     return NoisyEstimates(spread).apply(workload, np.random.default_rng(7))
 
 
-def test_errors_are_lognormal_with_median_one_and_the_spread_asked_for() -> None:
+def test_errors_are_lognormal_with_median_one_and_the_spread_requested() -> None:
     error = np.log(noisy(log(20_000), 0.5).estimate / (3600 * SECOND))
     assert abs(np.median(error)) < 0.015
     assert abs(error.std() - 0.5) < 0.01
@@ -41,7 +41,7 @@ def test_without_spread_estimates_are_exact() -> None:
     assert noisy(workload, 0).estimate.tolist() == ExactEstimates().apply(workload).estimate.tolist()
 
 
-def test_a_job_keeps_its_error_at_another_spread_and_beside_other_jobs() -> None:
+def test_a_job_keeps_its_error_at_another_spread_and_with_other_jobs() -> None:
     once, twice = (np.log(noisy(log(300), spread).estimate / (3600 * SECOND)) for spread in (0.3, 0.6))
     assert np.allclose(twice, 2 * once, atol=0.002)  # except for rounding to seconds
     both = log(300)
@@ -54,7 +54,7 @@ def test_estimates_are_whole_seconds_and_one_at_least() -> None:
     assert (estimates % SECOND == 0).all()
 
 
-def test_a_deadline_that_cannot_be_asked_for_any_more_moves_to_the_estimated_end_and_others_stay() -> None:
+def test_a_deadline_that_cannot_be_requested_any_more_moves_to_the_estimated_end_and_others_stay() -> None:
     workload = log(500, deadline=4_000)
     changed = noisy(workload, 0.5)
     assert changed.deadline.tolist() == np.maximum(workload.deadline, workload.submit + changed.estimate).tolist()
@@ -76,7 +76,7 @@ def test_a_spread_that_is_none_is_refused(spread: float) -> None:
         NoisyEstimates(spread)
 
 
-def test_jobs_of_several_tasks_are_refused() -> None:
+def test_dag_jobs_are_refused() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], kind=[0, 0], kinds=("any",), edges=[])
     with pytest.raises(InputError, match="workflows"):
         noisy(Workload.from_tasks(tasks, submit=[0]), 0.1)

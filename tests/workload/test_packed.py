@@ -58,7 +58,7 @@ def test_static_jobs_arrive_together_and_share_a_deadline() -> None:
     assert set((workload.deadline // MICROSECOND).tolist()) == {155}
 
 
-def test_dynamic_jobs_arrive_at_their_packed_start_with_room_for_their_runtime() -> None:
+def test_dynamic_jobs_arrive_at_their_packed_start_with_capacity_for_their_runtime() -> None:
     workload = Packed("dynamic", 8, 1000, 30, r=0.1).generate(1)
     assert set(workload.logged["wait"].tolist()) == {0}
     runtime = workload.runtime // MICROSECOND
@@ -110,7 +110,7 @@ def test_a_seed_is_a_workload_and_the_kinds_of_a_seed_are_the_same_pieces() -> N
         ({"lead": -1}, "lead"),
     ],
 )
-def test_what_makes_no_packing_is_refused(parameters: dict[str, Any], field: str) -> None:
+def test_an_impossible_packing_is_refused(parameters: dict[str, Any], field: str) -> None:
     with pytest.raises(InputError, match=f"'{field}'"):
         Packed(**parameters)
 

@@ -28,7 +28,7 @@ def test_counts_add_up_over_calls_and_only_the_first_lines_stay():
     assert problems["never-ran"] == Problem("never-ran", 13, (3, 4, 9, 12, 13), "skip")
 
 
-def test_problems_come_in_the_order_of_the_table_whatever_was_found_first():
+def test_problems_are_in_the_order_of_the_table_whatever_was_found_first():
     problems = Problems()
     problems.found("over-estimate", [1])
     problems.found("too-few-fields", [2])
@@ -36,7 +36,7 @@ def test_problems_come_in_the_order_of_the_table_whatever_was_found_first():
     assert len(problems) == 2
 
 
-def test_what_was_not_found_counts_nothing():
+def test_missing_values_count_nothing():
     assert Problems()["too-wide"] == Problem("too-wide", 0, (), "skip")
 
 

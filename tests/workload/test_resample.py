@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.simulation import simulate
@@ -159,7 +159,7 @@ ARCHIVE = [
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("name", "replicas", "bounds"), [("generated", 8, (0.7, 0.8, 0.3)), *ARCHIVE])
-def test_replicas_are_alike_in_law(
+def test_replicas_have_the_same_distribution(
     name: str, replicas: int, bounds: tuple[float, float, float], seed: int, others: Callable[[str], Path]
 ) -> None:
     if name == "generated":
@@ -181,7 +181,7 @@ def test_replicas_are_alike_in_law(
 @pytest.mark.parametrize(
     ("asked", "told"), [({"load": 0.0}, "field 'load'"), ({"weeks": 0}, "field 'weeks'"), ({"within": 0.0}, "'within'")]
 )
-def test_what_is_wrong_is_told(asked: dict[str, float], told: str) -> None:
+def test_errors_are_reported(asked: dict[str, float], told: str) -> None:
     with pytest.raises(InputError) as error:
         Resample(**asked)  # type: ignore[arg-type]
     assert told in str(error.value)

@@ -68,7 +68,7 @@ def test_every_task_of_a_job_gets_its_own_and_the_job_its_longest_chain():
     assert made.tasks.runtime.tolist() == tasks.runtime.tolist()
 
 
-def test_a_job_on_a_grid_that_outlives_its_estimate_goes_on():
+def test_a_job_on_a_grid_that_exceeds_its_estimate_continues():
     made = RoughEstimates(error="multiply", size=0.5).apply(
         Grid(kind="fan", jobs=5, total=10**6, cores=40).generate(seed=1), np.random.default_rng(1)
     )

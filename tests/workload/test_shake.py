@@ -72,6 +72,6 @@ def test_the_name_is_registered_and_draws_from_the_seed_of_the_scenario() -> Non
 
 
 @pytest.mark.parametrize("by", [-1, 604_801])
-def test_what_cannot_be_shaken_by_is_refused(by: int) -> None:
+def test_invalid_shifts_are_refused(by: int) -> None:
     with pytest.raises(InputError, match=f"by {by} s; expected whole seconds from 0"):
         Shake(by)

@@ -98,7 +98,7 @@ def test_an_unknown_wait_is_nan(log):
     assert wait[1] == 0
 
 
-def test_what_a_job_comes_after_is_kept_where_the_log_says_it(log):
+def test_dependencies_of_the_log_are_kept(log):
     after = line(2, submit=9).removesuffix("-1 -1")
     workload = log(line(1), after + "1 60.5", line(3, submit=9).removesuffix("-1 -1") + "0 5", line(4, submit=9))
     assert workload.logged["preceding"].tolist() == [-1, 1, -1, -1]
@@ -160,7 +160,7 @@ def test_the_caller_knows_the_machine_better_than_the_header(log):
     assert machine_cores(log(line())) == (8, "MaxProcs")
 
 
-def test_a_machine_that_nobody_states_is_asked_for(log):
+def test_an_unknown_machine_size_is_an_error(log):
     with pytest.raises(InputError, match=r"log\.swf.*--machine"):
         machine_cores(log(line(), header=""))
 
@@ -231,7 +231,7 @@ def test_values_that_are_no_time_are_not_numbers(log, value):
     assert workload.job.tolist() == [1, 3]
 
 
-def test_what_is_no_number_and_what_is_no_value_are_found_in_the_order_of_lines(log):
+def test_invalid_numbers_and_values_are_found_in_the_order_of_lines(log):
     lines = [line(1, runtime="nan"), line(2, runtime="x"), line(3)]
     assert log(*lines).provenance["problems"][0]["first_lines"] == [3, 4]
     with pytest.raises(InputError, match=r"line 3, field 'run time': not-a-number: found nan;"):
@@ -374,7 +374,7 @@ def test_line_by_line_and_at_once_are_the_same(tmp_path_factory, lines, block):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
-def test_compression_is_told_from_the_bytes_not_from_the_name(tmp_path, pack):
+def test_compression_is_recognised_by_the_bytes_not_by_the_name(tmp_path, pack):
     path = tmp_path / "log.dat"
     path.write_bytes(pack((HEADER + line()).encode()))
     assert len(read_workload(path)) == 1
@@ -488,7 +488,7 @@ def workloads(draw):
 @pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(workloads(), st.sampled_from(["log.swf", "log.swf.gz", "log.swf.xz"]))
-def test_what_was_written_is_read_back(tmp_path_factory, workload, name):
+def test_written_values_are_read_back(tmp_path_factory, workload, name):
     path = tmp_path_factory.mktemp("logs") / name
     write_swf(workload, path)
     back = read_swf(path)
@@ -677,7 +677,7 @@ def archived(others: Callable[[str], Path], tmp_path: Path) -> Callable[[str], P
 
 
 @pytest.mark.parametrize("name", ["generated", *ARCHIVE])
-def test_the_known_counts_of_archive_logs_come_out(archived, name):
+def test_the_known_counts_of_archive_logs_are_found(archived, name):
     facts = LOGS[name]
     workload = read_workload(archived(name))
     workload.check()

@@ -58,7 +58,7 @@ def test_a_long_pause_while_nothing_ends_opens_a_session():
     assert found((7, 0, 10), (7, 12, 500), (7, 72, 500), gap=60).sessions == 1
 
 
-def test_an_end_at_the_instant_of_a_submit_came_before_it():
+def test_an_end_at_the_instant_of_a_submit_preceded_it():
     reactions, _ = found((7, 0, 10), (7, 10, 30), (7, 10, 31))
     assert reactions.delay.tolist() == [0, 0, 0]
     assert reactions.answers.tolist() == [False, True, True]
@@ -72,7 +72,7 @@ def test_users_do_not_wait_for_each_other():
     assert sessions == 2
 
 
-def test_jobs_of_unknown_users_and_unknown_ends_are_waited_for_by_nobody():
+def test_no_job_waits_for_jobs_of_unknown_users_or_ends():
     reactions, _ = found((-1, 0, 10), (-1, 12, 20), (7, 0, None), (7, 12, 20))
     assert (reactions.before == NONE).all()
     assert reactions.batch.tolist()[:2] == [NONE, NONE]
@@ -112,15 +112,15 @@ def test_a_reaction_whose_reason_was_cut_off_comes_at_its_own_time():
     assert kept.reactions.answers.tolist() == [False, True]
 
 
-def test_random_copies_wait_for_nothing_and_copies_beside_their_originals_do_as_these():
+def test_random_copies_wait_for_nothing_and_copies_with_their_originals_do_as_these():
     rng = np.random.default_rng(1)
     random = Duplicate(load=2, arrival="random").apply(React().apply(log()), rng)
     assert random.reactions is not None
     assert (random.reactions.batch[random.job > 3] == NONE).all()
     assert (random.reactions.before[random.job > 3] == NONE).all()
-    beside = Duplicate(load=2, arrival="same").apply(React().apply(log()), rng)
-    assert beside.reactions is not None
-    assert beside.reactions.batch[::2].tolist() == beside.reactions.batch[1::2].tolist()
+    attached = Duplicate(load=2, arrival="same").apply(React().apply(log()), rng)
+    assert attached.reactions is not None
+    assert attached.reactions.batch[::2].tolist() == attached.reactions.batch[1::2].tolist()
 
 
 schedules = st.lists(
@@ -135,7 +135,7 @@ schedules = st.lists(
 
 
 @given(schedules, st.integers(0, 40), st.integers(0, 90))
-def test_under_the_schedule_they_were_found_in_jobs_come_when_they_did(jobs, think, gap):
+def test_under_the_schedule_they_were_found_in_jobs_arrive_when_they_did(jobs, think, gap):
     reactions, _ = found(*jobs, think=think, gap=gap)
     user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
     end = np.array([0 if job[2] is None else job[2] for job in jobs], dtype=np.int64)
@@ -143,7 +143,7 @@ def test_under_the_schedule_they_were_found_in_jobs_come_when_they_did(jobs, thi
 
 
 @given(schedules, st.data())
-def test_nobody_comes_before_what_had_ended_before_has_ended(jobs, data):
+def test_no_job_starts_before_earlier_ends_are_known(jobs, data):
     reactions, _ = found(*jobs)
     user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
     over = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
@@ -158,7 +158,7 @@ def test_nobody_comes_before_what_had_ended_before_has_ended(jobs, data):
 
 
 @given(schedules, st.data())
-def test_whoever_is_served_sooner_comes_no_later(jobs, data):
+def test_users_that_are_served_sooner_submit_no_later(jobs, data):
     reactions, _ = found(*jobs)
     user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
     late = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
@@ -176,7 +176,7 @@ def stated(*preceding: int, think: list[float] | None = None, **columns: list[fl
     return replace(workload, logged={**workload.logged, **given})
 
 
-def test_a_job_comes_its_stated_think_time_after_the_job_that_the_log_names():
+def test_a_job_arrives_its_stated_think_time_after_the_job_that_the_log_names():
     changed = React(think=5).apply(stated(-1, -1, 1, think=[np.nan, np.nan, 7]))
     assert changed.reactions is not None
     assert changed.reactions.then is not None

@@ -289,7 +289,7 @@ def two(document, tmp_path) -> list[Path]:
     return files
 
 
-def test_several_workflows_arrive_when_they_are_told_to(two):
+def test_several_workflows_arrive_at_their_given_times(two):
     workload = read_workload(two, submit=[50.0, 20.0])
     assert seconds(workload.submit).tolist() == [20, 50]
     assert np.diff(tasks_of(workload).first).tolist() == [4, 3]
@@ -489,7 +489,7 @@ def test_the_same_job_is_the_same_bytes(document, read, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_what_is_written_has_what_the_format_asks_for(document, read, tmp_path):
+def test_written_files_have_all_that_the_format_requires(document, read, tmp_path):
     write_workflow(read(document), tmp_path / "out.json")
     written = json.loads((tmp_path / "out.json").read_text())
     assert (written["name"], written["schemaVersion"]) == ("small", "1.5")

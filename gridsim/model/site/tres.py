@@ -86,7 +86,7 @@ def licence(name: str) -> str:
     return name.removeprefix(LICENCE) if name.startswith(LICENCE) else ""
 
 
-def licences_asked(text: str) -> dict[str, int]:
+def licences_requested(text: str) -> dict[str, int]:
     """Return the number of requested licences by name.
 
     "The license name can be followed by a colon or an equals sign and a count; the default is one" (sbatch(1),
@@ -94,7 +94,7 @@ def licences_asked(text: str) -> dict[str, int]:
 
     Examples
     --------
-    >>> licences_asked("matlab:2,ansys@server=4,idl")
+    >>> licences_requested("matlab:2,ansys@server=4,idl")
     {'matlab': 2, 'ansys@server': 4, 'idl': 1}
     """
     found: dict[str, int] = {}

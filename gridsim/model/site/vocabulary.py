@@ -90,13 +90,13 @@ def _sections() -> Mapping[str, Mapping[str, Word]]:
     text = (importlib.resources.files(__package__) / "slurm_parameters.toml").read_text(encoding="utf-8")
     return {
         "" if section == "slurm.conf" else section: {
-            word.name.lower(): word for effect, names in groups.items() for word in _words(effect, names)
+            word.name.lower(): word for effect, names in groups.items() for word in _entries(effect, names)
         }
         for section, groups in tomllib.loads(text).items()
     }
 
 
-def _words(effect: str, names: str) -> Iterator[Word]:
+def _entries(effect: str, names: str) -> Iterator[Word]:
     for part in names.split():
         name, _, harmless = part.partition(":")
         values = tuple(harmless.split("|")) if harmless else ()

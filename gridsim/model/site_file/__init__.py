@@ -17,7 +17,7 @@ from gridsim.model.site_file.conf import GROUPS, read_slurm_conf
 from gridsim.model.site_file.reservations import SiteClock, read_reservations
 from gridsim.model.site_file.set_limits import SetLimit, set_limits, with_qos
 from gridsim.model.site_file.settings import Setting, settings_of
-from gridsim.model.site_file.words import expanded, minutes
+from gridsim.model.site_file.syntax import expanded, minutes
 
 __all__ = [
     "SetLimit",

@@ -12,7 +12,7 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.model.site import PARENT, Association, Qos
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.words import decimal, integer, limit, lines_of, minutes, table, with_limits
+from gridsim.model.site_file.syntax import decimal, integer, limit, lines_of, minutes, table, with_limits
 
 ASSOCIATION_COMMANDS = (
     "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' show the hierarchy"

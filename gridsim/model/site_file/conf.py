@@ -16,7 +16,7 @@ from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
 from gridsim.model.site_file.settings import Setting, change_keywords, change_partitions
-from gridsim.model.site_file.words import ConfLine, minutes, span, weights
+from gridsim.model.site_file.syntax import ConfLine, minutes, span, weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from gridsim.model.site import Preemption, Priority, Scheduling
 from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.words import ConfLine, integer, minutes
-from gridsim.model.site_file.words import weights as tres_weights
+from gridsim.model.site_file.syntax import ConfLine, integer, minutes
+from gridsim.model.site_file.syntax import weights as tres_weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 
@@ -101,7 +101,7 @@ _LISTS = (
 """Keys whose values are words, which can be unknown."""
 
 
-def _words(text: str) -> Iterator[str]:
+def _option_names(text: str) -> Iterator[str]:
     """Yield the words of a list, without their values."""
     return (word for part in text.split(",") if (word := part.partition("=")[0].strip()))
 
@@ -127,7 +127,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
 
     ignored.update(key for key, (value, _) in keys.items() if matters("", key, value))
     for name in _LISTS:
-        ignored.update(f"{name} {canonical(name, word)}" for word in _words(text(name)) if matters(name, word))
+        ignored.update(f"{name} {canonical(name, word)}" for word in _option_names(text(name)) if matters(name, word))
     parameters = keys.get("schedulerparameters", ("", None))
     scheduling = Scheduling(
         **{

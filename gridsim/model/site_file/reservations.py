@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gridsim.errors import InputError, located
 from gridsim.model.site import Allowed, Node, Reservation
-from gridsim.model.site_file.words import expanded, lines_of, minutes, span, table
+from gridsim.model.site_file.syntax import expanded, lines_of, minutes, span, table
 from gridsim.model.time import MICROSECOND, NEVER
 
 COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=Name,Start,End,NodeNames,Flags,TRES'"

@@ -15,7 +15,7 @@ from gridsim.model.site.vocabulary import canonical
 from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS, association_fields, qos_fields
 from gridsim.model.site_file.conf import partition_of
 from gridsim.model.site_file.settings import Setting
-from gridsim.model.site_file.words import ConfLine, named, with_limits, words
+from gridsim.model.site_file.syntax import ConfLine, named, named_values, with_limits
 
 _FIELD = "set-limit"
 
@@ -160,7 +160,7 @@ def _check_resources(site: Site, it: SetLimit) -> None:
     if "TRES" not in it.key:
         return
     kinds = {node.gpu_kind for node in site.nodes if node.gpus}
-    for word, _ in words(it.value):
+    for word, _ in named_values(it.value):
         name = named(word) or ""
         if licence(name) and licence(name) not in site.licences:
             raise UnknownNameError("licence", licence(name), site.licences)

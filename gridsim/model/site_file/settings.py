@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.site.vocabulary import check_known, known, sections
-from gridsim.model.site_file.words import ConfLine
+from gridsim.model.site_file.syntax import ConfLine
 
 _OWNERS = {"partition": "PartitionName", "qos": "QOS"}
 

@@ -1,6 +1,6 @@
 """Decisions on arrivals for the compiled event loop: input of the searches, the searches, and changes of the plan.
 
-The decisions equal those of `gridsim.policy.scheduler.guaranteed.Guaranteed`, which makes them call by call.
+The decisions equal those of `gridsim.policy.scheduler.deadline_guarantee.Guaranteed`, which makes them call by call.
 Arguments, plain tuples:
 
 - ``state``: a plan, i.e. its `gridsim.policy.admission.plan_cycle.PlanQueue` and its machine;
@@ -28,8 +28,8 @@ from gridsim.policy.admission.feedback import Feedback, with_slack
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.mrt import MRT, depth_first
 from gridsim.policy.admission.msb import MSB, cheapest
+from gridsim.policy.admission.plan_cost import PRICES
 from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, requested, stop
-from gridsim.policy.admission.price import PRICES
 from gridsim.policy.admission.qops import QoPS, by_slots
 from gridsim.policy.admission.restart import Restart, victims
 from gridsim.policy.admission.trial import pool_trial
@@ -180,7 +180,7 @@ def _searched(request, deadline, now, state, asked, how):  # type: ignore[no-unt
 
 
 @njit
-def _asked_for(request, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
+def _answer_request(request, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
     """Return the answer to a requested deadline: the offered end, the request to kill, requests in order, and starts.
 
     Without a plan the request is appended; `NEVER` as the end rejects it.
@@ -221,7 +221,7 @@ def _appended(request, now, state):  # type: ignore[no-untyped-def]
 
 @njit
 def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def]
-    """Return the answer to a job without deadline, as `_asked_for`, and the number of doublings of its deadline."""
+    """Return the answer to a job without deadline, as `_answer_request`, and how often its deadline was doubled."""
     submit, response = asked[SUBMIT][request], asked[RESPONSE][request]
     rows, starts = _searched(request, submit + response, now, state, asked, how)
     if rows.shape[0]:
@@ -291,7 +291,7 @@ def admit(request, now, state, trial, asked, answers, how):  # type: ignore[no-u
     if asked[REQUESTED][request] >= NEVER:
         end, doubled, rows, starts = _artificial(request, now, state, asked, how)
     else:
-        end, victim, rows, starts = _asked_for(request, now, state, trial, asked, how)
+        end, victim, rows, starts = _answer_request(request, now, state, trial, asked, how)
     if end < NEVER and end > asked[REQUESTED][request]:
         offer[request] = end
     if end >= NEVER or end > takes[request]:

@@ -12,7 +12,7 @@ from gridsim.machine.queue_order import sort_places
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, take_off
+from gridsim.policy.admission.trial import advance_start, all_in_time, keep_first, place_all, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 
@@ -60,36 +60,36 @@ class MRT:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        ranks_anew, weight = isinstance(self.heuristic, EarliestDeadlineAndStart), 0.0
+        re_ranks, weight = isinstance(self.heuristic, EarliestDeadlineAndStart), 0.0
         if isinstance(self.heuristic, EarliestDeadlineAndStart):
             weight, keys = self.heuristic.weight, plan.promised(search).deadline
         else:
             keys = plan.ranks(self.heuristic, search, now)
         order = plan.requests.in_order(search.rows, keys)
         window = len(search.rows) if self.window is None else self.window
-        how = self.backtracks, window, not self.hole_filling, ranks_anew, weight
+        how = self.backtracks, window, not self.hole_filling, re_ranks, weight
         offer: Offer | None = search.run(depth_first, order, keys, *how)
         return offer
 
 
 @njit
-def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):  # type: ignore[no-untyped-def]
+def depth_first(trial, order, keys, limit, window, lasting, re_ranks, weight):  # type: ignore[no-untyped-def]
     """Search for a plan of all jobs; return 0 if there is one, else infinity.
 
     A vertex of the search is a partial schedule: ``order[:depth]`` are placed in this order, ``order[depth:]`` remain,
     sorted by the heuristic; ``index[depth]`` is the index of the job placed at a vertex among the remaining ones. If
-    the heuristic *ranks_anew* at each vertex, *weight* times the earliest start is added to *keys*, s.
+    the heuristic *re_ranks* at each vertex, *weight* times the earliest start is added to *keys*, s.
     """
     n = order.shape[0]
     index = np.empty(n, dtype=np.int64)
     depth, backtracks, start, end = 0, 0, 0, 0
     keep_first(trial, 0)
-    if ranks_anew:
+    if re_ranks:
         start, end = -NEVER, NEVER
     while True:
         left = order[depth:]
-        if ranks_anew:
-            bring_up(trial, left, lasting, start, end)
+        if re_ranks:
+            advance_start(trial, left, lasting, start, end)
             sort_places(left, keys + weight * (trial.earliest / MICROSECOND), False, trial.rows, trial.ties)
             looked_at = left[:window]
             works = not np.any(trial.earliest[looked_at] + trial.estimate[looked_at] > trial.due[looked_at])
@@ -106,10 +106,10 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
                 depth -= 1
                 works, job, at = True, order[depth], index[depth]
                 take_off(trial, order[depth : depth + 1])
-                if ranks_anew:
+                if re_ranks:
                     left = order[depth:]
                     trial.earliest[left] = trial.now
-                    bring_up(trial, left, lasting, -NEVER, NEVER)
+                    advance_start(trial, left, lasting, -NEVER, NEVER)
                     sort_places(left, keys + weight * (trial.earliest / MICROSECOND), False, trial.rows, trial.ties)
                     at = depth
                     while order[at] != job:
@@ -120,7 +120,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
                     order[at] = job
                     known = trial.known[1]
                     known[:] = np.minimum(known, depth)
-            elif lay_down(trial, order[at : at + 1], lasting, -1, np.inf):
+            elif place_all(trial, order[at : at + 1], lasting, -1, np.inf):
                 job, index[depth] = order[at], at
                 start = trial.starts[job]
                 end = start + trial.estimate[job]

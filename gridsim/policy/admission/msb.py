@@ -10,8 +10,8 @@ import numpy as np
 from gridsim.machine.njit import njit
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.price import PRICES, TIE, Price, term
-from gridsim.policy.admission.trial import LATE, count_unmoved, has_moved, keep, keep_first, lay_down, restore, save
+from gridsim.policy.admission.plan_cost import PRICES, TIE, Price, term
+from gridsim.policy.admission.trial import LATE, count_unmoved, has_moved, keep, keep_first, place_all, restore, save
 from gridsim.policy.protocols import Offer
 
 
@@ -64,11 +64,11 @@ def cheapest(trial, order, keeps, price):  # type: ignore[no-untyped-def]
         if place > alike or not trial.one_pool:
             rest[0], rest[1:left] = new, order[place:]
             trial.cost[0] = spent
-            count = lay_down(trial, rest[:1], False, price, best * TIE)
+            count = place_all(trial, rest[:1], False, price, best * TIE)
             if trial.state[LATE]:
                 break
             if count and (has_moved(trial, new) or place > alike):
-                count += lay_down(trial, rest[1:left], False, price, best * TIE)
+                count += place_all(trial, rest[1:left], False, price, best * TIE)
                 if count == left:
                     best = trial.cost[0]
                     save(trial)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
-from gridsim.machine.allocations import Holdings
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
@@ -24,14 +24,14 @@ from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
 from gridsim.policy.protocols import (
-    Arrangement,
     CapacityChange,
+    CompiledState,
     Offer,
-    Passes,
+    PlannedStarts,
     Start,
+    integer_column,
     ranks_of,
     starts_of,
-    whole_numbers,
 )
 from gridsim.policy.queue import Promised, Requests, readable
 
@@ -86,16 +86,16 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
             return f"offers {name}={value!r}; expected a whole number from {least} to {NEVER}"
     if offer.start == NEVER:
         return "offers a start beyond the largest time; expected whole microseconds"
-    kills = whole_numbers(admission, "kills", offer.kills)
+    kills = integer_column(admission, "kills", offer.kills)
     if len(np.unique(kills)) < len(kills) or not np.isin(kills, plan.running()).all():
         return f"kills {list(offer.kills)}; expected running requests, each once"
     if offer.arrangement is None:
         return f"kills {list(offer.kills)} without an arrangement for them" if len(kills) else ""
     arrangement: Any = offer.arrangement
-    if not isinstance(arrangement, Arrangement):
-        return f"offers the arrangement {arrangement!r}; expected an Arrangement or None"
-    rows = whole_numbers(admission, "rows of an arrangement", offer.arrangement.rows)
-    starts = whole_numbers(admission, "starts of an arrangement", offer.arrangement.starts, len(rows), least=now)
+    if not isinstance(arrangement, PlannedStarts):
+        return f"offers the arrangement {arrangement!r}; expected an PlannedStarts or None"
+    rows = integer_column(admission, "rows of an arrangement", offer.arrangement.rows)
+    starts = integer_column(admission, "starts of an arrangement", offer.arrangement.starts, len(rows), least=now)
     if not np.array_equal(np.sort(rows), np.sort(np.concatenate([plan.order(), [request], kills]))):
         return "arranges requests other than the waiting ones, the new one and the killed ones"
     if not np.array_equal(in_order(rows, plan.requests.ties, starts), np.arange(len(rows))):
@@ -146,7 +146,7 @@ class Search(NamedTuple):
             return None
         starts = trial.found
         order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order]), price=price)
+        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order]), price=price)
 
 
 class Plan:
@@ -160,7 +160,7 @@ class Plan:
         Cores of the cluster.
     tick : int
         Unit of offered deadlines, whole microseconds.
-    laid : gridsim.policy.places.Laid, optional
+    placement_log : gridsim.policy.placement_bridge.PlacementLog, optional
         Placements of waiting and running requests, for clusters with nodes, or with pools of other resources than
         cores.
 
@@ -190,7 +190,7 @@ class Plan:
 
     __slots__ = (
         "_bounds",
-        "_laid",
+        "_log",
         "_order",
         "began",
         "broken",
@@ -211,7 +211,7 @@ class Plan:
         "waiting",
     )
 
-    def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND, laid: Any = None) -> None:
+    def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND, placement_log: Any = None) -> None:
         n = len(requests)
         self.requests, self.cores, self.tick = requests, cores, tick
         self.need, self.estimate = requests.sizes()
@@ -224,7 +224,7 @@ class Plan:
         self.planned: IntArray = np.zeros(64, dtype=np.int64)
         self._order: IntArray = np.zeros(64, dtype=np.int64)
         self._bounds = no_bounds()
-        busy = most_running(cores, n) if laid is None else n
+        busy = most_running(cores, n) if placement_log is None else n
         self.held: IntArray = np.zeros((2, busy + 1), dtype=np.int64)
         self.started: IntArray = np.zeros(busy + 1, dtype=np.int64)
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
@@ -232,7 +232,7 @@ class Plan:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
         self.ranking: IntArray = np.zeros(n, dtype=np.int64)
-        self._laid = laid
+        self._log = placement_log
 
     @property
     def _queue(self) -> tuple[Any, ...]:
@@ -244,7 +244,7 @@ class Plan:
     @property
     def _machine(self) -> tuple[Any, ...]:
         """Arrays of its machine, without those of the queue."""
-        return (self.times, self.free, self._bounds) if self._laid is None else self._laid.columns
+        return (self.times, self.free, self._bounds) if self._log is None else self._log.columns
 
     def _act(self, what: int, now: int, request: int = 0, start: int = 0) -> int:
         """Let a compiled function change the plan, or search in it; return its answer.
@@ -256,16 +256,16 @@ class Plan:
         """
         if request and not 0 <= request < len(self.need):
             raise PolicyError(f"request {request} is not in this plan; expected a row of Requests")
-        function = cycle.act_in_pool if self._laid is None else cycle.act_on_nodes
+        function = cycle.act_in_pool if self._log is None else cycle.act_on_nodes
         while True:
             answer: int = function(what, now, request, start, self._queue, self._machine)
             stopped: int = self.meta.item(cycle.STOPPED)
             if stopped in (0, cycle.TO_RANK):
                 return answer
             if stopped == FULL:
-                self._laid.note()
+                self._log.note()
             else:
-                self._laid.help(stopped)
+                self._log.help(stopped)
 
     def _ensure(self, more_requests: int) -> None:
         """Allocate space for the maximum number of blocks: two bounds per request, four while one is moved."""
@@ -278,8 +278,8 @@ class Plan:
     def _to_front(self, places: int) -> None:
         """Move the waiting requests to the first place, with space for twice *places* requests."""
         rows, starts = self.order(), self.planned_starts()
-        room = max(2 * places, 64)
-        self.waiting, self.planned = _longer(rows, room), _longer(starts, room)
+        size = max(2 * places, 64)
+        self.waiting, self.planned = _longer(rows, size), _longer(starts, size)
         self._order = np.zeros_like(self.waiting)
         self.meta[HEAD], self.meta[TAIL] = 0, len(rows)
 
@@ -289,13 +289,13 @@ class Plan:
         They have space for all requests.
         """
         self._to_front(requests)
-        if self._laid is None:
+        if self._log is None:
             self._ensure(requests)
         moves = np.zeros_like(self.held)
         self.started = moves[0]
         return self._queue, self._machine, moves
 
-    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> Passes:
+    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> CompiledState:
         """Return the arrays of a run with this number of requests for the compiled event loop.
 
         Parameters
@@ -304,16 +304,17 @@ class Plan:
             Data for the choice of sizes; empty if requests keep their requested size.
         """
         columns = self.columns_for(requests)
-        if self._laid is None:
-            return Passes("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else Passes("plan_in_pool", columns)
+        if self._log is None:
+            loop, arrays = ("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else ("plan_in_pool", columns)
+            return CompiledState(loop, arrays)
 
         def ask(now: int) -> tuple[Any, ...]:
-            self._laid.help(int(self.meta[cycle.STOPPED]))
+            self._log.help(int(self.meta[cycle.STOPPED]))
             return self._queue, self._machine, columns[-1]
 
-        return Passes("plan_on_nodes", columns, ask, self._laid.pieces)
+        return CompiledState("plan_on_nodes", columns, ask, self._log.pieces)
 
-    def go_on(self, before: Plan, rows: IntArray) -> IntArray:
+    def resume(self, before: Plan, rows: IntArray) -> IntArray:
         """Continue from the plan of an earlier window, whose requests are *rows* here; return the waiting requests."""
         running = int(before.meta[RUNNING])
         self.times, self.free, self.meta = before.times.copy(), before.free.copy(), before.meta.copy()
@@ -328,7 +329,7 @@ class Plan:
     @property
     def is_on_nodes(self) -> bool:
         """True if requests have placements, on nodes or in several pools."""
-        return self._laid is not None
+        return self._log is not None
 
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
@@ -338,8 +339,8 @@ class Plan:
         twin = copy.copy(self)
         for name in ("times", "free", "meta", "waiting", "planned", "held"):
             setattr(twin, name, getattr(self, name).copy())
-        if self._laid is not None:
-            twin._laid = self._laid.copy()
+        if self._log is not None:
+            twin._log = self._log.copy()
         return twin
 
     def running(self) -> IntArray:
@@ -374,8 +375,8 @@ class Plan:
 
         `NEVER` if too many nodes are absent, and their return is unknown.
         """
-        if self._laid is not None and request >= self.requests.known:
-            self._laid.learn()
+        if self._log is not None and request >= self.requests.known:
+            self._log.learn()
         start = int(self._act(cycle.EARLIEST, now, request))
         return start if start >= 0 else NEVER
 
@@ -393,8 +394,8 @@ class Plan:
             If *request* is no row: a compiled function would read outside the columns.
         """
         found = cycle.requested(request, deadline, self._checked(request, now), self._queue, self.requests.submit)
-        if self._laid is not None:
-            return NodeSearch._make((*found[:6], self.requests.ties, self._laid.holdings, now))
+        if self._log is not None:
+            return NodeSearch._make((*found[:6], self.requests.ties, self._log.holdings, now))
         return Search(*found)
 
     def promised(self, search: Any) -> Promised:
@@ -419,13 +420,13 @@ class Plan:
         PolicyError
             If it is no request, or does not fit at that start.
         """
-        held = self._laid is None or start != NEVER
+        held = self._log is None or start != NEVER
         if held and (type(start) is not int or not 0 <= start < NEVER or request < 0):
             start = self._checked(request, start)
         self._ensure(1)
-        if self._laid is not None and held:
+        if self._log is not None and held:
             length = int(self.estimate[request])
-            if self._laid.holdings.first_place(request, length, start, start + 1) < 0:
+            if self._log.holdings.first_place(request, length, start, start + 1) < 0:
                 raise PolicyError(f"request {request} has no free capacity in this plan at {start / MICROSECOND} s")
         self._act(cycle.ENTER, start, request, start)
 
@@ -439,8 +440,8 @@ class Plan:
     def resize(self, request: int, cores: int, estimate: int) -> None:
         """Change the cores and the estimate of a request that is not in the plan."""
         self.need[request], self.estimate[request] = cores, estimate
-        if self._laid is not None:
-            self._laid.holdings.asked.resize(request, cores)
+        if self._log is not None:
+            self._log.holdings.demands.resize(request, cores)
 
     def take(self, request: int, offer: Offer, now: int) -> None:
         """Carry out an offer: kills, the start of the request, and the new starts of the others."""
@@ -453,19 +454,19 @@ class Plan:
         else:
             self.adopt(offer.arrangement, now)
 
-    def adopt(self, arrangement: Arrangement, now: int) -> None:
+    def adopt(self, arrangement: PlannedStarts, now: int) -> None:
         """Replace the plan of all waiting requests by an arrangement, on nodes with its placements."""
         rows, starts, holdings = arrangement
-        if self._laid is None:
+        if self._log is None:
             self._ensure(max(0, len(rows) - len(self)))
             if not cycle.adopt_in_pool(rows, starts, now, self._queue, self._machine):
                 raise PolicyError(f"{arrangement} cannot be a plan: expected rows of Requests and one start for each")
             return
-        rows = whole_numbers(self, "rows of an arrangement", rows, least=0, most=len(self.need) - 1)
-        self._set_waiting(rows, whole_numbers(self, "starts of an arrangement", starts, len(rows), least=0))
+        rows = integer_column(self, "rows of an arrangement", rows, least=0, most=len(self.need) - 1)
+        self._set_waiting(rows, integer_column(self, "starts of an arrangement", starts, len(rows), least=0))
         assert holdings is not None
-        self._laid.holdings = holdings
-        self._laid.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+        self._log.holdings = holdings
+        self._log.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))
@@ -479,8 +480,8 @@ class Plan:
         If any is absent, all waiting requests are placed again in planned order, requeued ones first by their previous
         start. If some only returned, the plan is compressed.
         """
-        assert self._laid is not None
-        self._laid.change(change, now)
+        assert self._log is not None
+        self._log.change(change, now)
         for request in change.requeued:
             self.queue_again(request)
         self.meta[cycle.OVERRAN] |= bool(change.lost)
@@ -498,11 +499,11 @@ class Plan:
         """Remove waiting requests from the plan; all others keep their starts."""
         rows, starts = self.order().copy(), self.planned_starts().copy()
         gone = np.isin(rows, requests)
-        if self._laid is None:
-            self.adopt(Arrangement(rows[~gone], starts[~gone]), now)
+        if self._log is None:
+            self.adopt(PlannedStarts(rows[~gone], starts[~gone]), now)
             return
         held = rows[gone & (starts < NEVER)]
-        self._laid.holdings.let_go(held, len(held), now)
+        self._log.holdings.release_many(held, len(held), now)
         self._set_waiting(rows[~gone], starts[~gone])
 
     def without(self, victim: int, now: int) -> Plan:
@@ -511,10 +512,10 @@ class Plan:
         twin.ended(victim, now)
         return twin
 
-    def arrangement(self) -> Arrangement:
+    def arrangement(self) -> PlannedStarts:
         """Return the plan as an arrangement; a copy."""
-        holdings = None if self._laid is None else self._laid.holdings.copy()
-        return Arrangement(self.order().copy(), self.planned_starts().copy(), holdings)
+        holdings = None if self._log is None else self._log.holdings.copy()
+        return PlannedStarts(self.order().copy(), self.planned_starts().copy(), holdings)
 
     def ended(self, request: int, now: int) -> int:
         """Release the rest of a running request's reservation; return its expected end."""
@@ -540,7 +541,7 @@ class Plan:
         None moves later. With *again*, this is repeated while one moves. On one pool of cores and in planned order the
         repetition is skipped, since no request could move.
         """
-        places = whole_numbers(self, "places", places, least=0, most=len(self) - 1)
+        places = integer_column(self, "places", places, least=0, most=len(self) - 1)
         meta = self.meta
         if len(places) > len(self._order):  # places may repeat
             self._order = np.zeros_like(places)
@@ -585,9 +586,9 @@ class Plan:
 
     def starts_of(self, rows: Sequence[int]) -> list[Start]:
         """Return the decisions to start these requests, on nodes with their placements."""
-        if self._laid is None:
+        if self._log is None:
             return starts_of(rows)
-        return [Start(row, 0, self._laid.placement(row)) for row in rows]
+        return [Start(row, 0, self._log.placement(row)) for row in rows]
 
     def next_start(self) -> int:
         """Return the planned start of the first waiting request; `NEVER` if none waits."""
@@ -595,8 +596,8 @@ class Plan:
         return self.planned.item(head) if head < self.meta.item(TAIL) else NEVER
 
 
-def _longer(column: IntArray, room: int) -> IntArray:
+def _longer(column: IntArray, size: int) -> IntArray:
     """Return the column with at least this length; the length doubles, so that the total cost is linear."""
-    more: IntArray = np.zeros(max(room, 2 * len(column)), dtype=np.int64)
+    more: IntArray = np.zeros(max(size, 2 * len(column)), dtype=np.int64)
     more[: len(column)] = column
     return more

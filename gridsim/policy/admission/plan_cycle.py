@@ -179,8 +179,8 @@ def requested(request, deadline, now, queue, submit):  # type: ignore[no-untyped
         due[k] = NEVER if queue.broken[row] else queue.granted[row]
         planned[k] = NEVER if k == count else starts[head + k]
     due[count] = deadline
-    room = 2 * (count + meta[RUNNING] + 1) + 8
-    times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    size = 2 * (count + meta[RUNNING] + 1) + 8
+    times, free = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     size = only_running(now, queue.running, meta, need, times, free)
     return rows, cores, estimate, due, submits, planned, times, free, size, queue.ties
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from gridsim.machine.njit import njit, njit_noalloc
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.price import PRICES, TIE, Price, plan_cost
-from gridsim.policy.admission.trial import keep_first, lay_down, save, take_off
+from gridsim.policy.admission.plan_cost import PRICES, TIE, Price, plan_cost
+from gridsim.policy.admission.trial import keep_first, place_all, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 
@@ -84,7 +84,7 @@ def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # t
         height, works = 0, False
         for _ in range(k_factor + 1):
             count = _write_following(order, staying, first, stack[:height], left, following)
-            laid = lay_down(trial, following[:count], False, -1, np.inf)
+            laid = place_all(trial, following[:count], False, -1, np.inf)
             stack[height : height + laid] = following[:laid]
             height += laid
             works = laid == count

@@ -41,7 +41,7 @@ class Guarantee(NamedTuple):
     refused: int | None = None
 
 
-class Disturbance(NamedTuple):
+class Impact(NamedTuple):
     """Effects of admitting a job on waiting jobs.
 
     Attributes
@@ -164,10 +164,10 @@ def search(ask: Ask, submit: int, tightest: int, appended: int, tick: int) -> Gu
     return Guarantee(found, offer, refused)
 
 
-def disturbance(plan: Plan, offer: Offer) -> Disturbance:
+def disturbance(plan: Plan, offer: Offer) -> Impact:
     """Return the effects of an offer on the waiting requests of a plan."""
     if offer.arrangement is None:
-        return Disturbance()
+        return Impact()
     before = plan.starts()
     later = {
         row: start - before[row]
@@ -176,8 +176,8 @@ def disturbance(plan: Plan, offer: Offer) -> Disturbance:
     }
     worst = max(later, key=lambda row: later[row], default=None)
     if worst is None or later[worst] <= 0:
-        return Disturbance(len(later))
-    return Disturbance(len(later), sum(delay > 0 for delay in later.values()), later[worst], worst)
+        return Impact(len(later))
+    return Impact(len(later), sum(delay > 0 for delay in later.values()), later[worst], worst)
 
 
 def lost_work(plan: Plan, offer: Offer, now: int) -> int:

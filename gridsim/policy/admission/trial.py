@@ -15,7 +15,7 @@ import numpy as np
 from gridsim.machine.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
 from gridsim.machine.njit import njit, njit_noalloc, verb
 from gridsim.model.time import NEVER, FloatArray, IntArray
-from gridsim.policy.admission.price import term
+from gridsim.policy.admission.plan_cost import term
 
 LATE, BASE, WORK, KEPT = range(4)
 """State of a trial: whether the last request that was not placed would have been late; on a pool the number of blocks
@@ -42,7 +42,7 @@ def restore(trial, jobs):  # type: ignore[no-untyped-def]
 
 
 @verb
-def lay_down(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
+def place_all(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
     """Place requests one after the other, each at its earliest start; return how many were placed.
 
     It ends at a request that would be late, or with which ``trial.cost[0]``, the sum of the *price* of each (-1:
@@ -87,7 +87,7 @@ def all_in_time(trial, jobs, lasting, depth, start, end):  # type: ignore[no-unt
 
 
 @verb
-def bring_up(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
+def advance_start(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
     """Update ``trial.earliest`` of requests after one was placed from *start* to *end*."""
     raise NotImplementedError(type(trial))
 
@@ -107,11 +107,11 @@ class PoolTrial(NamedTuple):
     starts, found : (n,) int64
         Start of each placed request, and in the best plan.
     earliest : (n,) int64
-        Earliest starts, for `bring_up`.
+        Earliest starts, for `advance_start`.
     known : (2, n) int64
         See `all_in_time`.
     cost : (1,) float64
-        See `lay_down`.
+        See `place_all`.
     state : (4,) int64
         By the constants of this module.
     now : int
@@ -191,8 +191,8 @@ def restore_in_pool(trial, jobs):  # type: ignore[no-untyped-def]
     trial.state[WORK] = -1
 
 
-@lay_down.register(PoolTrial)
-def lay_down_in_pool(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
+@place_all.register(PoolTrial)
+def place_all_in_pool(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
     _open_work(trial)
     times, free, state, cost = trial.later_times, trial.later_free, trial.state, trial.cost
     count, size = 0, state[WORK]
@@ -266,8 +266,8 @@ def all_in_time_in_pool(trial, jobs, lasting, depth, start, end):  # type: ignor
     return True
 
 
-@bring_up.register(PoolTrial)
-def bring_up_in_pool(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
+@advance_start.register(PoolTrial)
+def advance_start_in_pool(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
     _open_work(trial)
     times, free, size, first = trial.later_times, trial.later_free, trial.state[WORK], trial.earliest
     for job in jobs:

@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.machine.allocations import Holdings
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.feasibility import can_place, first_place
 from gridsim.machine.njit import as_python, njit_noalloc
 from gridsim.machine.node_profile import Classes, NodeProfile, Workspace, hold
-from gridsim.machine.placing import KIND, OUTSIDE, lay
+from gridsim.machine.placing import KIND, OUTSIDE, place_tasks
 from gridsim.machine.queue_order import in_order
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission import trial
-from gridsim.policy.admission.price import term
+from gridsim.policy.admission.plan_cost import term
 from gridsim.policy.admission.trial import LATE
-from gridsim.policy.protocols import Arrangement, Offer
+from gridsim.policy.protocols import Offer, PlannedStarts
 
-AT, NOW, LASTING, PRICE, LAID = range(5)
+AT, NOW, LASTING, PRICE, PLACED = range(5)
 """Step of placing in an order: index in it, present instant, whether placements never end, index of the price (-1 for
 none), whether the request at the index is already placed."""
 
@@ -62,7 +62,7 @@ class NodeSearch(NamedTuple):
             return None
         starts, holdings = tried.found
         order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order], holdings), price=price)
+        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order], holdings), price=price)
 
 
 class NodeTrial:
@@ -89,7 +89,7 @@ class NodeTrial:
         self.known: IntArray = np.full((2, n), -1, dtype=np.int64)
         self.earliest: IntArray = np.full(n, self.now, dtype=np.int64)
         self.starts: IntArray = self.planned
-        self._lay: tuple[Any, ...] = ()
+        self._place_tasks: tuple[Any, ...] = ()
 
     @property
     def _jobs(self) -> tuple[IntArray, ...]:
@@ -106,18 +106,18 @@ class NodeTrial:
 
     def keep(self, job: int, planned: bool) -> bool:
         if not planned:
-            return bool(self.lay_down(np.array([job]), False, -1, np.inf))
+            return bool(self.place_all(np.array([job]), False, -1, np.inf))
         row, start = int(self.rows[job]), int(self.planned[job])
         end = start + int(self.estimate[job])
         self.starts[job] = start
         self.holdings.put_at(row, self._before.place_of(row), start, end, promise=True)
         return bool(end <= self.due[job])
 
-    def lay_down(self, jobs: IntArray, lasting: bool, price: int, most: float) -> int:
+    def place_all(self, jobs: IntArray, lasting: bool, price: int, most: float) -> int:
         held, step = self.holdings, np.array([0, self.now, lasting, price, 0])
         costs = np.array([self.cost[0], most])
         given = jobs, step, costs, self._jobs, self.starts
-        while stopped := _lay_down(*given, held.floor, held.classes, held.sketch, held.rule):
+        while stopped := _place_all(*given, held.floor, held.classes, held.sketch, held.rule):
             if stopped < STOP_LATE:
                 held.grow(stopped)
             elif stopped == STOP_RULE:
@@ -129,16 +129,16 @@ class NodeTrial:
         return int(step[AT])
 
     def take_off(self, jobs: IntArray) -> None:
-        self.holdings.let_go(self.rows[jobs], len(jobs), self.now)
+        self.holdings.release_many(self.rows[jobs], len(jobs), self.now)
 
     def has_moved(self, job: int) -> bool:
         place = self.holdings.place_of(int(self.rows[job]))
-        before, self._lay = self._lay, (int(self.starts[job]), *(column.tobytes() for column in place))
-        return before != self._lay
+        before, self._place_tasks = self._place_tasks, (int(self.starts[job]), *(column.tobytes() for column in place))
+        return before != self._place_tasks
 
     def count_unmoved(self, jobs: IntArray) -> int:
         rows = self.rows[jobs].tolist()
-        return next((at for at, row in enumerate(rows) if not self.holdings.is_alike(self._before, row)), len(rows))
+        return next((at for at, row in enumerate(rows) if not self.holdings.is_same_hold(self._before, row)), len(rows))
 
     def save(self) -> None:
         self.found = self.starts.copy(), self.holdings.copy()
@@ -147,27 +147,27 @@ class NodeTrial:
         last = self.now, depth, start, end
         return bool(_all_in_time(jobs, last, self.known, self._jobs, lasting, *self._machine))
 
-    def bring_up(self, jobs: IntArray, lasting: bool, start: int, end: int) -> None:
-        _bring_up(jobs, (start, end), self.earliest, self._jobs, lasting, *self._machine)
+    def advance_start(self, jobs: IntArray, lasting: bool, start: int, end: int) -> None:
+        _advance_start(jobs, (start, end), self.earliest, self._jobs, lasting, *self._machine)
 
 
 trial.keep_first.register(NodeTrial, NodeTrial.keep_first)
 trial.keep.register(NodeTrial, NodeTrial.keep)
 trial.restore.register(NodeTrial, NodeTrial.take_off)
-trial.lay_down.register(NodeTrial, NodeTrial.lay_down)
+trial.place_all.register(NodeTrial, NodeTrial.place_all)
 trial.take_off.register(NodeTrial, NodeTrial.take_off)
 trial.has_moved.register(NodeTrial, NodeTrial.has_moved)
 trial.count_unmoved.register(NodeTrial, NodeTrial.count_unmoved)
 trial.save.register(NodeTrial, NodeTrial.save)
 trial.all_in_time.register(NodeTrial, NodeTrial.all_in_time)
-trial.bring_up.register(NodeTrial, NodeTrial.bring_up)
+trial.advance_start.register(NodeTrial, NodeTrial.advance_start)
 
 
 # -- for each request, compiled ----------------------------------------------------------------------------------------
 
 
 @njit_noalloc
-def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
+def _place_all(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
     """Place requests of a search in order, each at its earliest start; return 0 if all are placed, else why not.
 
     *jobs* are columns of a `NodeSearch`, *order* has indices into them, and ``step[AT]`` is the number of placed
@@ -177,7 +177,7 @@ def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  #
     while step[AT] < order.shape[0]:
         job = order[step[AT]]
         row = rows[job]
-        if not step[LAID]:
+        if not step[PLACED]:
             duration = NEVER if step[LASTING] else estimate[job]
             start = first_place(floor, classes, sketch, step[NOW], row, duration, NEVER, NEVER)
             if start < 0 or start + estimate[job] > due[job]:
@@ -187,20 +187,20 @@ def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  #
                 cost[0] += term(step[PRICE], start, own[0], own[1], own[2], own[3], own[4])
                 if cost[0] >= cost[1]:
                     return STOP_DEAR
-            starts[job], step[LAID] = start, 1
+            starts[job], step[PLACED] = start, 1
             if rule[0][KIND] == OUTSIDE:
                 return STOP_RULE
-            lay(sketch, classes, rule, row)
+            place_tasks(sketch, classes, rule, row)
         count = hold(floor, classes, sketch, row, starts[job], starts[job] + estimate[job], np.int64(1))
         if count < 0:
             return -count
-        step[LAID] = 0
+        step[PLACED] = 0
         step[AT] += 1
     return 0
 
 
 @njit_noalloc
-def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
+def _advance_start(order, last, earliest, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
     """Update the earliest starts of requests after one was placed in the interval *last*."""
     rows, estimate = jobs[0], jobs[2]
     for job in order:
@@ -224,9 +224,9 @@ def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # 
     now, depth, start, end = last
     for job in order:
         c, duration = classes.of[rows[job]], NEVER if lasting else estimate[job]
-        at, beside = known[0, job], known[1, job]
-        untouched = depth > 0 and beside == depth - 1 and (at >= end or at + duration <= start)
-        if beside < 0 or not (untouched or can_place(floor, classes, sketch, c, at, at + duration)):
+        at, attached = known[0, job], known[1, job]
+        untouched = depth > 0 and attached == depth - 1 and (at >= end or at + duration <= start)
+        if attached < 0 or not (untouched or can_place(floor, classes, sketch, c, at, at + duration)):
             at = due[job] - estimate[job]
             if at < now or not can_place(floor, classes, sketch, c, at, at + duration):
                 at = first_place(floor, classes, sketch, now, rows[job], duration, NEVER, NEVER)

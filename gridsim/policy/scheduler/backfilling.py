@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
+from gridsim.policy.backfill_order import InQueue
 from gridsim.policy.capabilities import (
     ages,
     begin,
@@ -32,8 +33,8 @@ from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
     CapacityChange,
+    CompiledState,
     Decision,
-    Passes,
     Placement,
     Quote,
     Start,
@@ -47,8 +48,7 @@ from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_state import ListState
 from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.scheduler.ordering_strategy import cycle_for
-from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.policy.tail import InQueue
+from gridsim.policy.scheduler.run_predictions import Predictions
 from gridsim.record import Predictions as PredictionRecord
 
 
@@ -89,7 +89,7 @@ class Backfilling:
 
     def __post_init__(self) -> None:
         if keeps_holders(self.reserve):
-            raise ValueError(f"{self.reserve!r} keeps reservations between cycles: molding?partition=asked&reserve=…")
+            raise ValueError(f"{self.reserve!r} keeps reservations between cycles: moldable?partition=rigid&reserve=…")
         if blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
             raise InputError("has no effect without backfilling: give reserve=easy", field="backfill_order")
 
@@ -166,15 +166,15 @@ class Backfilling:
         self._known = cluster.requests.known
         self._holds = frozenset()
 
-    def passes(self, rows: IntArray) -> Passes:
+    def passes(self, rows: IntArray) -> CompiledState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
         return self._state.passes(rows)
 
-    def go_on(self, before: Backfilling, rows: IntArray, came: int) -> IntArray:
+    def resume(self, before: Backfilling, rows: IntArray, submitted: int) -> IntArray:
         """Continue from a scheduler of the same policy in an earlier window of requests."""
         assert isinstance(self._state, ListState)
         assert isinstance(before._state, ListState)
-        return self._state.go_on(before._state, rows, came)
+        return self._state.resume(before._state, rows, submitted)
 
     def quote(self, request: int, now: int) -> Quote:
         """Return a quote: every request is admitted."""
@@ -185,7 +185,7 @@ class Backfilling:
         if quote.request >= self._known:
             self._state.learn(quote.request)
         if self._predictions is not None:
-            self._predictions.came(quote.request, self._predictions.predict(quote.request, now))
+            self._predictions.submitted(quote.request, self._predictions.predict(quote.request, now))
         self._state.joined(quote.request, now)
         return ()
 
@@ -210,12 +210,12 @@ class Backfilling:
     def predicted(self, request: int) -> int:
         """Return the predicted run time of a running request, whole microseconds."""
         assert self._predictions is not None
-        return self._predictions.believed(request)
+        return self._predictions.predicted(request)
 
     def corrected(self, request: int, now: int) -> int:
         """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds."""
         assert self._predictions is not None
-        corrected = self._predictions.outlived(request)
+        corrected = self._predictions.correct_exceeded(request)
         self._state.corrected(request, self._predictions.expected_end(request))  # type: ignore[union-attr]  # it predicts
         return corrected
 

@@ -17,7 +17,7 @@ from gridsim.machine.njit import inline, njit_noalloc, verb
 from gridsim.machine.pool import BLOCKS, TIMES, Pool, PoolProfile
 from gridsim.model.time import NEVER, FloatArray, IntArray
 
-ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
+REQUESTED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
 
 
 class Sizes(NamedTuple):
@@ -60,7 +60,7 @@ def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
     """Return the estimate of a request on this number of cores, whole microseconds."""
-    return scaled(shapes[ESTIMATE, row], shapes[ASKED, row], cores, shapes[CURVE, row], relative)
+    return scaled(shapes[ESTIMATE, row], shapes[REQUESTED, row], cores, shapes[CURVE, row], relative)
 
 
 @njit_noalloc

@@ -14,22 +14,22 @@ from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.backfill_order import Shortest
 from gridsim.policy.capabilities import ages, is_own, of_ordering
-from gridsim.policy.histories import nobody_believes
-from gridsim.policy.protocols import CapacityChange, Passes, Placement, Start, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import CapacityChange, CompiledState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
+from gridsim.policy.runtime_history import no_predictions
 from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, LANE, PLACE, QUEUE, RANK, READY
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
-from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.random_selection import nothing_drawn
-from gridsim.policy.tail import Shortest
+from gridsim.policy.scheduler.run_predictions import Predictions
 
-EVERYONE = 1 << 60
+ALL = 1 << 60
 """Unlimited number of starts in a cycle."""
 
-KEPT, LINED, AGED, ASKED, DRAWN = range(5)
-IN_QUEUE, BY_RANK, BELIEVED, AGED_TAIL = range(4)
+STATIC, LINEAR, AGEING, CALLBACK, RANDOM = range(5)
+IN_QUEUE, BY_RANK, PREDICTED, AGED_TAIL = range(4)
 """Order of the queue in each cycle: unchanged, linear in time, by wait, evaluated in Python, random; and order of the
 backfill candidates: of the queue, by rank, by predicted run time, by wait."""
 
@@ -107,25 +107,25 @@ class ListState:
         if lanes.due is not None:
             raise PolicyError(
                 f"{name_of(rule)} returned due instants, which backfilling does not support: its reservations last "
-                f"one scheduling cycle; use molding?partition=asked&reserve=…"
+                f"one scheduling cycle; use moldable?partition=rigid&reserve=…"
             )
         self._rule, self._capacity = rule, lanes.capacity
-        busy = (most_running(cluster.cores, n) if cluster.asked is None else n) + 1
+        busy = (most_running(cluster.cores, n) if cluster.demands is None else n) + 1
         promises = int(min(n, lanes.capacity.sum()))
         self.meta: IntArray = np.zeros(list_cycle.META, dtype=np.int64)
         self.meta[[TOTAL, list_cycle.BLOCKING, list_cycle.RANKED]] = cluster.cores, self.blocking, tail is not None
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
         self._predictions, self._tail_order = predictions, tail
-        self._tail_asked = tail is not None and of_ordering(tail).changes != "static"
-        self._tail_believes = type(tail) is Shortest and predictions is not None
+        self._tail_callback = tail is not None and of_ordering(tail).changes != "static"
+        self._tail_predicts = type(tail) is Shortest and predictions is not None
         self.table: IntArray = np.zeros((len(list_cycle.ROWS), n), dtype=np.int64)
         self.table[[CORES, ESTIMATE, LANE]] = requests.cores, requests.estimate, lanes.lane
         self.table[JOB : READY + 1] = requests.ties
         capacities = np.stack([lanes.capacity, lanes.capacity])
         self.arrays = (self.table, self.running, self.moves, capacities, self.meta)
         self.machine: PoolMachine | NodesMachine
-        if cluster.asked is None or not cluster.asked.capacity.nodes:
+        if cluster.demands is None or not cluster.demands.capacity.nodes:
             self.machine = PoolMachine(cluster, self.arrays, 2 * (busy + promises) + 8)
         else:
             self.machine = NodesMachine(cluster, self.arrays, placement, rng)
@@ -140,12 +140,12 @@ class ListState:
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
         self._rank = None if tail is None else self.table[RANK].data
         # A static order is evaluated once, unless it depends on columns that are set at submission.
-        is_static = tail is not None and not self._tail_asked and not self._tail_believes
+        is_static = tail is not None and not self._tail_callback and not self._tail_predicts
         self._tail_comes = is_static and (requests.moves or tells_alone(tail, predictions))
         self._tail_ages = self.ageing(tail)
         if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)
-        self._passes: Passes | None = None
+        self._passes: CompiledState | None = None
 
     def joined(self, request: int, now: int) -> None:
         """Add a waiting request *now*; the next cycle sorts it into the queue."""
@@ -158,8 +158,8 @@ class ListState:
         if self.by_ready:
             self._place[request] = ready
         if self._predictions is not None:
-            self._planned[request] = self._predictions.believed(request)
-        if self._tail_believes and self._rank is not None:
+            self._planned[request] = self._predictions.predicted(request)
+        if self._tail_predicts and self._rank is not None:
             self._rank[request] = self._planned[request]
         elif self._tail_comes:
             self._rank_tail(np.array([request]), now)
@@ -195,51 +195,51 @@ class ListState:
         """True without predictions and with the backfill candidates in queue order."""
         return self._predictions is None and self._tail_order is None
 
-    def hand_over(self, loop: str, more: tuple[Any, ...]) -> None:
+    def export_state(self, loop: str, more: tuple[Any, ...]) -> None:
         """Let a loop for one amount run all cycles of a run, with the queue and *more* columns; see `passes`."""
         if self.machine.is_one_amount:
-            self._passes = Passes(loop, (self.arrays, more))
+            self._passes = CompiledState(loop, (self.arrays, more))
 
-    def hand_over_ordered(self, order: Order) -> None:
+    def export_ordered_state(self, order: Order) -> None:
         """Let the machine's list loop run all cycles; `passes` then has the queue, the machine and the order.
 
         The order consists of linear priorities, terms of ageing of the queue and of the backfill order, predictions,
         draws, and flags (`gridsim.engine.list_states`).
         """
         predictions, tail = self._predictions, self._tail_order
-        believing = predictions is not None
-        beliefs = nobody_believes() if predictions is None else predictions.columns
-        if beliefs is None or self._tail_comes:
+        predicting = predictions is not None
+        history = no_predictions() if predictions is None else predictions.columns
+        if history is None or self._tail_comes:
             return
-        ask_tail = self._tail_asked and self._tail_ages is None
+        ask_tail = self._tail_callback and self._tail_ages is None
         lines, ageing, sort = order.lines, order.ageing, order.sort
-        by = LINED if lines is not None else AGED if ageing is not None else ASKED if sort is not None else KEPT
+        by = LINEAR if lines is not None else AGEING if ageing is not None else CALLBACK if sort is not None else STATIC
         # Otherwise others would draw from the same generator.
         drawn = order.drawn if self.machine.is_one_amount and not ask_tail else None
-        by = by if drawn is None else DRAWN
+        by = by if drawn is None else RANDOM
         behind = IN_QUEUE
         if tail is not None:
-            behind = BELIEVED if self._tail_believes else BY_RANK if self._tail_ages is None else AGED_TAIL
-        flags = [by, behind, believing, order.draws, order.waits, False, by == ASKED or ask_tail, self.by_ready]
+            behind = PREDICTED if self._tail_predicts else BY_RANK if self._tail_ages is None else AGED_TAIL
+        flags = [by, behind, predicting, order.draws, order.waits, False, by == CALLBACK or ask_tail, self.by_ready]
         no_lines, no_ages = np.ones((2, 1), dtype=np.int64), np.ones((4, 1))
         columns = (
             no_lines if lines is None else lines,
             no_ages if ageing is None else ageing,
             no_ages if self._tail_ages is None else self._tail_ages,
-            beliefs,
+            history,
             nothing_drawn() if drawn is None else drawn,
             np.array(flags, dtype=np.int64),
         )
 
-        def asked(now: int) -> None:
+        def callback(now: int) -> None:
             if sort is not None:  # the backfill order is evaluated for requests in queue order
                 sort(now)
             if ask_tail:
                 self._rank_tail(self.rows(), now)
 
-        self._passes = self.machine.passes(columns, asked if flags[6] else None)
+        self._passes = self.machine.passes(columns, callback if flags[6] else None)
 
-    def passes(self, rows: IntArray) -> Passes:
+    def passes(self, rows: IntArray) -> CompiledState:
         """Return the arrays for a run in which these requests are submitted in this order."""
         assert self._passes is not None
         self.table[QUEUE, : len(rows)] = rows
@@ -247,14 +247,14 @@ class ListState:
             self.table[PLACE] = self.requests.submit
         return self._passes
 
-    def go_on(self, before: ListState, rows: IntArray, came: int) -> IntArray:
+    def resume(self, before: ListState, rows: IntArray, submitted: int) -> IntArray:
         """Continue from the state of an earlier window of requests; return the waiting ones, in queue order.
 
         Parameters
         ----------
         rows : (w,) int64
             Rows in this window of the requests of the earlier one.
-        came : int
+        submitted : int
             Number of requests that had been submitted there.
         """
         assert self._passes is not None
@@ -265,7 +265,7 @@ class ListState:
         self.running[0, :running] = before.running[0, :running]
         self.running[1, :running] = rows[before.running[1, :running]]
         self._passes.columns[-1][-1][:] = before._passes.columns[-1][-1]  # flags
-        waiting: IntArray = rows[before.table[QUEUE, head:came]]
+        waiting: IntArray = rows[before.table[QUEUE, head:submitted]]
         return waiting
 
     def learn(self, request: int) -> None:
@@ -287,7 +287,7 @@ class ListState:
         """Allocate cores from *now* until an instant to a request that never waited; on nodes, at its placement."""
         self.learn(request)
         self._now = now
-        self._let_go()
+        self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
         self.machine.hold(request, until, now, placement)
 
@@ -295,7 +295,7 @@ class ListState:
         """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""
         assert isinstance(self.machine, NodesMachine)
         self.blocked, self._unsteady, self._now = False, True, now
-        self._let_go()
+        self._take_ends()
         self.machine.change(change, now)
 
     def ended(self, request: int, now: int) -> None:
@@ -314,7 +314,7 @@ class ListState:
     def corrected(self, request: int, expected_end: int) -> None:
         """Set the predicted end of a running request; this frees no cores."""
         if self.ended_count:
-            self._let_go()
+            self._take_ends()
         expect_end(self.running, self.meta, request, expected_end)
         self.machine.postpone(request, expected_end, self._now)
 
@@ -327,7 +327,7 @@ class ListState:
         bits = (ranks + 0.0).view(np.int64)  # + 0.0: minus zero is zero
         self.table[key, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
-    def _let_go(self) -> None:
+    def _take_ends(self) -> None:
         """Update the arrays with ends since the last cycle, but without arrivals."""
         self._catch_up(self._meta[TAIL])
 
@@ -345,14 +345,14 @@ class ListState:
 
     def rank_behind(self, now: int) -> None:
         """Compute the ranks of the backfill candidates, if these change between cycles."""
-        if self._tail_asked:
+        if self._tail_callback:
             self.take_in()
             if self._tail_ages is not None:
                 list_cycle.rank_by_age(now, RANK, self.table, self.meta[HEAD], self.meta[TAIL], self._tail_ages)
             elif not self.empty:
                 self._rank_tail(self.rows(), now)
 
-    def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
+    def run_list_cycle(self, now: int, limit: int = ALL) -> Sequence[int]:
         """Run a compiled cycle; return the rows that start, at most *limit*."""
         self.rank_behind(now)
         return self.passed(self.machine.cycle(now, limit, self.ended_count, self.tail), now)
@@ -397,7 +397,7 @@ class ListState:
         waiting = self.table[QUEUE]
         waiting[head + 1 : place + 1] = waiting[head:place].copy()
         waiting[head] = request
-        if self.run_pass(now, 1):
+        if self.run_list_cycle(now, 1):
             return request
         waiting[head:place] = waiting[head + 1 : place + 1].copy()
         waiting[place] = request

@@ -12,8 +12,8 @@ from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.machine.nodes import FULL, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
-from gridsim.policy.places import Laid, holdings_of, place_of
-from gridsim.policy.protocols import CapacityChange, Passes, Placement, Start, starts_of
+from gridsim.policy.placement_bridge import PlacementLog, holdings_of, place_of
+from gridsim.policy.protocols import CapacityChange, CompiledState, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 
@@ -58,31 +58,31 @@ class PoolMachine:
         The cluster.
     queue : tuple of arrays
         `gridsim.policy.scheduler.list_cycle.ListQueue`.
-    room : int
+    rows : int
         Maximum number of blocks of a profile.
     """
 
-    def __init__(self, cluster: ClusterView, queue: Arrays, room: int) -> None:
-        self._queue, self._asked = queue, cluster.asked
-        self.is_one_amount = self._asked is None
-        need = queue[0][CORES] if self._asked is None else np.ascontiguousarray(self._of_pools(slice(None)))
+    def __init__(self, cluster: ClusterView, queue: Arrays, rows: int) -> None:
+        self._queue, self._demand_classes = queue, cluster.demands
+        self.is_one_amount = self._demand_classes is None
+        need = queue[0][CORES] if self._demand_classes is None else np.ascontiguousarray(self._of_pools(slice(None)))
         self._need, width = need, need.shape[1:]
         idle: IntArray = np.zeros((2, *width), dtype=np.int64)
-        if self._asked is not None:
-            idle[CAPACITY] = self._asked.columns.amounts
-        profile = np.zeros((3, room), dtype=np.int64), np.zeros((room, *width), dtype=np.int64)
+        if self._demand_classes is not None:
+            idle[CAPACITY] = self._demand_classes.columns.amounts
+        profile = np.zeros((3, rows), dtype=np.int64), np.zeros((rows, *width), dtype=np.int64)
         self.columns: Arrays = (need, idle, *profile)
 
     def _of_pools(self, requests: slice | int) -> IntArray:
         """Return the amounts of pools that requests need."""
-        assert self._asked is not None
-        classes = self._asked.classes
-        found: IntArray = classes.whole[classes.of[requests], ..., 1 + len(self._asked.columns.resources) :]
+        assert self._demand_classes is not None
+        classes = self._demand_classes.classes
+        found: IntArray = classes.whole[classes.of[requests], ..., 1 + len(self._demand_classes.columns.resources) :]
         return found
 
-    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
+    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> CompiledState:
         """Return the cycles of a whole run for the compiled loop; *ask* is called before each."""
-        return Passes("list_in_pool", (self._queue, self.columns, order), ask)
+        return CompiledState("list_in_pool", (self._queue, self.columns, order), ask)
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""
@@ -133,32 +133,32 @@ class NodesMachine:
     def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
         assert rng is not None
         self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
-        self._laid = Laid(self._holdings)
+        self._log = PlacementLog(self._holdings)
 
     @property
     def columns(self) -> tuple[Any, ...]:
         """The arrays of `gridsim.machine.nodes.Nodes` as they are now."""
-        return self._laid.columns
+        return self._log.columns
 
-    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
+    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> CompiledState:
         """The cycles of a whole run for the compiled loop; *ask* is called before each."""
         meta = self._queue[-1]
 
         def columns() -> tuple[Any, ...]:
             return self._queue, self.columns, order
 
-        def asked(now: int) -> tuple[Any, ...]:
+        def callback(now: int) -> tuple[Any, ...]:
             if stopped := int(meta[STOPPED]):
-                self._laid.help(stopped)
+                self._log.help(stopped)
             elif ask is not None:
                 ask(now)
             return columns()
 
-        return Passes("list_on_nodes", columns(), asked, self._laid.pieces)
+        return CompiledState("list_on_nodes", columns(), callback, self._log.pieces)
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""
-        self._laid.learn()
+        self._log.learn()
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate its placement to a request that never waited."""
@@ -167,7 +167,7 @@ class NodesMachine:
 
     def change(self, change: CapacityChange, now: int) -> None:
         """Change the capacity of nodes."""
-        self._laid.change(change, now)
+        self._log.change(change, now)
 
     def postpone(self, request: int, until: int, now: int) -> None:
         """Set the expected end of a running request."""
@@ -182,13 +182,13 @@ class NodesMachine:
         """Run a cycle over the columns; handle each request of the cycle for help."""
         while stopped := cycle(self.columns):
             if stopped == FULL:
-                self._laid.note()
+                self._log.note()
             else:
-                self._laid.help(stopped)
+                self._log.help(stopped)
 
     def release(self, request: int, now: int) -> None:
         """Release the allocation of a request."""
-        self._holdings.let_go(np.array([request], dtype=np.int64), 1, now)
+        self._holdings.release_many(np.array([request], dtype=np.int64), 1, now)
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
@@ -197,4 +197,4 @@ class NodesMachine:
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
         """Return the decisions to start requests, each at its placement, on the given cores, if any."""
         sizes = cores or [0] * len(started)
-        return [Start(row, size, self._laid.placement(row)) for row, size in zip(started, sizes, strict=True)]
+        return [Start(row, size, self._log.placement(row)) for row, size in zip(started, sizes, strict=True)]

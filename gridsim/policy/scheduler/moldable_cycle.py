@@ -20,7 +20,7 @@ from gridsim.policy.limits import Limits, allow
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, Sizes, choose, cores_now, on
 from gridsim.policy.scheduler.machines import in_pool
 
-BEST, BY_QUEUE, HOLDERS, STARTED, ANEW, WITHIN, AT, HELD_BEFORE, ACTION = range(DIPS + 1, DIPS + 10)
+BEST, BY_QUEUE, HOLDERS, STARTED, STALE, WITHIN, AT, HELD_BEFORE, ACTION = range(DIPS + 1, DIPS + 10)
 META = DIPS + 10
 """Numbers of a cycle in ``meta``: whether a request without a reservation starts only if no later start ends earlier;
 whether holders are served in queue order; number of holders; number of starts; whether reservations must be found
@@ -104,7 +104,7 @@ def run_moldable_cycle(now, rows, queue, machine):  # type: ignore[no-untyped-de
         _account(now, row, start, cores, queue)
     verbs.close_cycle(machine, table[HELD], meta[HOLDERS])
     _start_all(now, queue, sizes)
-    meta[ANEW] = meta[WITHIN] = 0
+    meta[STALE] = meta[WITHIN] = 0
     return 0
 
 
@@ -134,7 +134,7 @@ def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
                 table[HELD, k] = row
                 k += 1
     if meta[BY_QUEUE] or not verbs.keeps_reservations(machine):
-        meta[ANEW] = 1
+        meta[STALE] = 1
     meta[HELD_BEFORE], meta[HOLDERS], meta[STARTED], meta[AT], meta[WITHIN] = meta[HOLDERS], 0, 0, 0, 1
 
 
@@ -145,10 +145,10 @@ def _next_holder(now, queue, sizes, machine):  # type: ignore[no-untyped-def]
     if meta[AT] >= meta[HELD_BEFORE]:
         return False
     row = table[HELD, meta[AT]]
-    if meta[ANEW] or table[ALLOWED, row] != table[LIMIT, row]:
+    if meta[STALE] or table[ALLOWED, row] != table[LIMIT, row]:
         start, cores = choose(machine, now, row, table[ALLOWED, row], sizes)
         if start != table[START, row] or cores != table[WIDTH, row]:
-            meta[ANEW] = 1
+            meta[STALE] = 1
         table[START, row], table[WIDTH, row] = start, cores
     meta[AT] += 1
     meta[ACTION] = row + 1

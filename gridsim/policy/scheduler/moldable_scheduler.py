@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
+from gridsim.policy.backfill_order import InQueue
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.correction import Request
 from gridsim.policy.partition import ShareOfWork
@@ -16,11 +17,10 @@ from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import FirstFit
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.moldable_state import MoldableState
-from gridsim.policy.tail import InQueue
 
 
 @dataclass
-class Molding(Backfilling):
+class MoldableBackfilling(Backfilling):
     """Requests in the order of *ordering*, each on the number of cores with the first end, within its *partition*.
 
     Parameters
@@ -42,10 +42,10 @@ class Molding(Backfilling):
     -----
     A holder keeps its reservation until it starts, but not its size or planned start: each scheduling cycle determines
     both again, before those of all others. Sections 3.4 and 5 of the project's specification of moldable jobs. With
-    ``partition=asked`` and ``reserve=easy`` this is EASY.
+    ``partition=rigid`` and ``reserve=easy`` this is EASY.
     """
 
-    name: ClassVar[str] = "molding"
+    name: ClassVar[str] = "moldable"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
     partition: Any = field(default_factory=ShareOfWork)
     backfill: Literal["best", "now"] = "best"

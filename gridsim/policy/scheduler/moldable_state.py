@@ -19,12 +19,12 @@ from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import Passes, Placement, Start, call, lanes_of, name_of, ranks_of, whole_numbers
+from gridsim.policy.protocols import CompiledState, Placement, Start, call, integer_column, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import core_count_choice as sizes
 from gridsim.policy.scheduler import moldable_cycle
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
-from gridsim.policy.scheduler.moldable_cycle import ANEW, CORES, DUE, LANE, STARTED, STARTING
+from gridsim.policy.scheduler.moldable_cycle import CORES, DUE, LANE, STALE, STARTED, STARTING
 
 
 class _Earliest(NamedTuple):
@@ -66,7 +66,7 @@ class Shapes:
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
         self.table: IntArray = np.zeros((8, n), dtype=np.int64)
-        self.table[sizes.ASKED], self.table[sizes.ESTIMATE] = requests.cores, requests.estimate
+        self.table[sizes.REQUESTED], self.table[sizes.ESTIMATE] = requests.cores, requests.estimate
         self.table[sizes.LEAST : sizes.MOST + 1] = requests.cores
         self.table[sizes.FALLS] = 1
         self.relative, named = np.ones(1), np.zeros(0, dtype=np.int64)
@@ -90,15 +90,15 @@ class Shapes:
         scratch: IntArray = np.zeros(max(cores, 1) + 1, dtype=np.int64)
         self.sizes = sizes.Sizes(self.table, self.relative, named, scratch, choices, int(partition.grid == "geometric"))
         self.arrays = tuple(self.sizes)
-        self.told = not limits_in_columns(partition)
-        most = limits.limits_of(requests, limits.TOLD) if self.told else partition.columns(requests)
+        self.from_python = not limits_in_columns(partition)
+        most = limits.limits_of(requests, limits.GIVEN) if self.from_python else partition.columns(requests)
         self.limits, self.most = tuple(most), most
         self.allowed: IntArray = most.allowed
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""
         requests, table, moldable = self.requests, self.table, self.requests.moldable
-        table[sizes.ASKED : sizes.ESTIMATE + 1, request] = requests.cores[request], requests.estimate[request]
+        table[sizes.REQUESTED : sizes.ESTIMATE + 1, request] = requests.cores[request], requests.estimate[request]
         table[sizes.LEAST : sizes.MOST + 1, request] = requests.cores[request]
         if moldable is not None and not self._fixed:
             most = min(moldable.maximum[request], self.cores)
@@ -113,17 +113,17 @@ class Shapes:
             alone = np.ascontiguousarray(table[:, request : request + 1])
             sizes.falling(alone, self.relative)
             table[sizes.FALLS, request] = alone[sizes.FALLS, 0]
-        if not self.told:
+        if not self.from_python:
             limits.take_down(self.most, requests, request)
 
     def on(self, request: int, cores: int) -> int:
         """Return the estimate of a request on this number of cores, whole microseconds."""
         return int(sizes.on(self.table, self.relative, request, cores))
 
-    def as_asked(self, request: int) -> bool:
+    def fits_as_requested(self, request: int) -> bool:
         """Return whether the empty cluster can hold a request at its requested size."""
         known = self.classes.table
-        return bool(known[OWN_FITS, request] if known.shape[1] else self.table[sizes.ASKED, request] <= self.cores)
+        return bool(known[OWN_FITS, request] if known.shape[1] else self.table[sizes.REQUESTED, request] <= self.cores)
 
     def best(self, times: IntArray, free: IntArray, size: int, request: int, high: int) -> int:
         """Return the cores, at most *high*, with the first end of a request in a profile; of equal ends the fewest."""
@@ -131,7 +131,7 @@ class Shapes:
 
     def most_of_last(self, rows: IntArray, held: tuple[IntArray, ...], now: int) -> int:
         """Return the largest size of the last of *rows*, a new request; *held* has the running requests."""
-        if not self.told:
+        if not self.from_python:
             table = self.table[sizes.LEAST], self.table[sizes.MOST]
             return int(limits.allow_one(now, rows, held, *table, self.most))
         running, counts, _, began = held
@@ -167,7 +167,7 @@ class Shapes:
         times = {"began": began[running] / MICROSECOND, "expected": ends / MICROSECOND}
         state = {"total": self.cores, "running": Queue(requests, running, times)}
         answer = call(self.partition, "limits", Queue(requests, rows, state), now / MICROSECOND)
-        most = whole_numbers(self.partition, "limits", answer, len(rows))
+        most = integer_column(self.partition, "limits", answer, len(rows))
         return largest(most, self.table[sizes.LEAST, rows], self.table[sizes.MOST, rows])
 
 
@@ -205,11 +205,11 @@ class MoldableState:
         best: bool,
         by_queue: bool,
     ) -> None:
-        requests, asked = cluster.requests, cluster.asked
+        requests, asked = cluster.requests, cluster.demands
         n = len(requests)
         self.requests, self.ordering, self._tick = requests, ordering, cluster.tick / 1e6
         # Requests submitted before the run join before those that are submitted at the same instant during the run.
-        self._first_come = type(ordering) is Fifo and requests.tasks is None and not requests.room
+        self._first_come = type(ordering) is Fifo and requests.tasks is None and not requests.spare
         self.shapes = Shapes(requests, partition, cluster.cores, None if asked is None else asked.sized)
         lanes = lanes_of(rule, Queue(requests, np.arange(n)))
         self._lanes, self._rule = lanes, rule
@@ -273,13 +273,13 @@ class MoldableState:
     def ended(self, request: int, now: int) -> None:
         """Release the cores of a request, which may have ended early."""
         if end_running(self._held, self.meta, request, self._need[request]) > now:
-            self.meta[ANEW] = 1
+            self.meta[STALE] = 1
         self.machine.release(request, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """Record that a running request is expected to hold its cores for longer."""
         expect_end(self._held, self.meta, request, expected_end)
-        self.meta[ANEW] = 1
+        self.meta[STALE] = 1
         self.machine.postpone(request, expected_end, now)
 
     def run_cycle(self, now: int) -> Sequence[Start]:
@@ -298,15 +298,15 @@ class MoldableState:
     def _rows(self, now: int) -> IntArray:
         """Return the waiting requests in queue order; store limits that are computed in Python."""
         rows = self._in_order(now)
-        if self.shapes.told:
+        if self.shapes.from_python:
             ends, running = self._held[:, : self.meta[RUNNING]]
             self.shapes.allowed[: len(rows)] = self.shapes.largest(rows, running, self.began, ends, now)
         return rows
 
-    def passes(self, rows: IntArray) -> Passes:
+    def passes(self, rows: IntArray) -> CompiledState:
         """Return the arrays for a run in which these requests are submitted in this order."""
         self._waiting[: len(rows)] = rows
-        asks = self.shapes.told or not self._first_come
+        asks = self.shapes.from_python or not self._first_come
         order: IntArray = np.zeros(len(rows) if asks else 0, dtype=np.int64)
 
         def ask(now: int) -> None:
@@ -314,7 +314,9 @@ class MoldableState:
             order[: len(found)] = found
 
         moves = self.table[STARTING : CORES + 1]
-        return Passes("molded", (order, self._queue, self.machine.columns, moves, self.meta), ask if asks else None)
+        return CompiledState(
+            "moldable_loop", (order, self._queue, self.machine.columns, moves, self.meta), ask if asks else None
+        )
 
     def _in_order(self, now: int) -> IntArray:
         """Return the waiting requests in queue order."""

@@ -13,7 +13,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import counts_in_columns, draws_alone, of_ordering
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import call, name_of, ranks_of, whole_numbers
+from gridsim.policy.protocols import call, integer_column, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_state import ListState, Order
@@ -36,7 +36,7 @@ def cycle_for(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
         return _picked(ordering, state, holds=can.hold)
     if can.group and state.blocking:
         return _grouped(ordering, state)
-    return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state, draws=can.pick)
+    return _each_start(ordering, state) if changes == "start" else _each_cycle(ordering, state, draws=can.pick)
 
 
 def _static(ordering: Any, state: ListState) -> Cycle:
@@ -51,24 +51,24 @@ def _static(ordering: Any, state: ListState) -> Cycle:
     # In first-come order without backfilling, a blocked first request stays blocked until a request ends. Tasks do not
     # arrive in that order, and with reacting users the jobs of one instant may not either.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
-    state.hand_over_ordered(Order(waits=waits))
+    state.export_ordered_state(Order(waits=waits))
     if state.requests.moves and not first_come and not state.by_ready:
-        return _ranked_on_coming(ordering, state)
+        return _ranked_at_submission(ordering, state)
 
     def cycle(now: int) -> Sequence[int]:
-        return () if waits and state.blocked else state.run_pass(now)
+        return () if waits and state.blocked else state.run_list_cycle(now)
 
     return cycle
 
 
-def _ranked_on_coming(ordering: Any, state: ListState) -> Cycle:
+def _ranked_at_submission(ordering: Any, state: ListState) -> Cycle:
     """Rank requests on arrival, if submit times and deadlines are unknown before."""
 
     def cycle(now: int) -> Sequence[int]:
         new = state.arrivals()
         if len(new):
             state.set_places(new, ranks_of(ordering, state.queue(new), now / 1e6))
-        return state.run_pass(now)
+        return state.run_list_cycle(now)
 
     return cycle
 
@@ -77,7 +77,7 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
     everyone = state.queue(np.arange(len(state.requests)))
     keys = _lines_of(ordering, everyone, cluster.tick)
 
-    def come() -> None:
+    def take_arrivals() -> None:
         if state.requests.moves and len(new := state.arrivals()):  # a line begins at the submission
             keys[:, new] = _lines_of(ordering, state.queue(new), cluster.tick)
 
@@ -89,10 +89,10 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
         firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
         arrays = tuple(linear_priority.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
 
-        state.hand_over("strict_lines", arrays)
+        state.export_state("strict_lines", arrays)
 
         def strict_cycle(now: int) -> Sequence[int]:
-            come()
+            take_arrivals()
             return state.strict_linear(now, arrays)
 
         return strict_cycle
@@ -101,14 +101,14 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
         linear_priority.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
 
     def cycle(now: int) -> Sequence[int]:
-        come()
+        take_arrivals()
         state.take_in()
         if state.empty:
             return ()
         sort(now)
-        return state.run_pass(now)
+        return state.run_list_cycle(now)
 
-    state.hand_over_ordered(Order(sort, lines=keys))
+    state.export_ordered_state(Order(sort, lines=keys))
 
     return cycle
 
@@ -118,8 +118,8 @@ def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
     answer = call(ordering, "lines", queue, tick)
     if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != 2:
         raise PolicyError(f"{name_of(ordering)} returned {answer!r} from lines; expected two columns of whole numbers")
-    ahead = whole_numbers(ordering, "offsets of lines", answer[0], len(queue))
-    slope = whole_numbers(ordering, "reciprocal slopes of lines", answer[1], len(queue), least=1)
+    ahead = integer_column(ordering, "offsets of lines", answer[0], len(queue))
+    slope = integer_column(ordering, "reciprocal slopes of lines", answer[1], len(queue), least=1)
     submit = queue.requests.submit[queue.rows]
     if (below := ahead + submit < 0).any():
         at = int(below.argmax())
@@ -135,7 +135,7 @@ def _sort(ordering: Any, state: ListState, now: int) -> None:
     rows[:] = rows[np.argsort(ranks_of(ordering, state.queue(rows), now / 1e6), kind="stable")]
 
 
-def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Cycle:
+def _each_cycle(ordering: Any, state: ListState, *, draws: bool) -> Cycle:
     ageing = state.ageing(ordering)
 
     def sort(now: int) -> None:
@@ -149,10 +149,10 @@ def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Cycle:
         if state.empty or (not draws and state.full(now)):
             return ()
         sort(now)
-        return state.run_pass(now)
+        return state.run_list_cycle(now)
 
     drawn = drawing(ordering.stream) if draws_alone(ordering) else None
-    state.hand_over_ordered(Order(sort, ageing=ageing, draws=draws, drawn=drawn))
+    state.export_ordered_state(Order(sort, ageing=ageing, draws=draws, drawn=drawn))
 
     return cycle
 
@@ -165,7 +165,7 @@ def _each_start(ordering: Any, state: ListState) -> Cycle:
         state.take_in()
         while not state.empty and not state.full(now):
             _sort(ordering, state, now)
-            more = state.run_pass(now, 1)
+            more = state.run_list_cycle(now, 1)
             if not more:
                 break
             started.extend(more)
@@ -184,7 +184,7 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
     draws = drawing(ordering.stream) if draws_alone(ordering) else None
     if draws is not None and state.plain:
         how, none = np.array([NONE, holds, 0], dtype=np.int64), np.zeros(0, dtype=np.int64)
-        state.hand_over("selected", (draws, none, np.zeros((3, 0), dtype=np.int64), how))
+        state.export_state("selected", (draws, none, np.zeros((3, 0), dtype=np.int64), how))
 
     def index_at(now: int, started: int) -> int:
         nonlocal held
@@ -225,13 +225,13 @@ def _grouped(ordering: Any, state: ListState) -> Cycle:
         weights = ordering.column
         shares = np.stack([np.zeros_like(weights), weights, weights])
         how = np.array([NONE, 0, ordering.changes == "start"], dtype=np.int64)
-        state.hand_over("selected", (nothing_drawn(), np.ascontiguousarray(group), shares, how))
+        state.export_state("selected", (nothing_drawn(), np.ascontiguousarray(group), shares, how))
     place: IntArray = np.zeros(0, dtype=np.int64)
 
     def index_at(now: int, started: int) -> int:
         nonlocal place
         if not started or ordering.changes == "start":
-            place = whole_numbers(ordering, "places", call(ordering, "places", now))
+            place = integer_column(ordering, "places", call(ordering, "places", now))
             if len(place) < groups:
                 raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; expected {groups}")
         return int(list_cycle.first_of_groups(state.table, state.meta, group, place))

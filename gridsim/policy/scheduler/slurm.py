@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.machine.background_compile import compile_ahead
+from gridsim.machine.background_compile import compile_in_background
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.dates import Calendar, zone_of
@@ -27,48 +27,48 @@ from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
 from gridsim.model.site.vocabulary import Effect
 from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits, settings_of
-from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
+from gridsim.model.time import NEVER, IntArray, has_second_resolution, seconds
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import between, when
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.site_policy import SiteChange
-from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
+from gridsim.policy.slurm.backfill import NUMBERS, run_backfill_cycle
 from gridsim.policy.slurm.binding import BindingLimit, binding_limits
-from gridsim.policy.slurm.bookings import Bookings
-from gridsim.policy.slurm.budgets import Budgets
+from gridsim.policy.slurm.cycle_workspace import Buffers, buffers_for
 from gridsim.policy.slurm.demand import labels_of
-from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
-from gridsim.policy.slurm.expected import backfill_parameters
-from gridsim.policy.slurm.growth import (
-    go_on_holding,
-    go_on_limiting,
-    go_on_preempting,
+from gridsim.policy.slurm.eligible_nodes import eligible_cores, pools_of
+from gridsim.policy.slurm.entry_allocation import STOPPED, held_by, release, take
+from gridsim.policy.slurm.entry_columns import SECOND, demands_of, machine_of, use_factors
+from gridsim.policy.slurm.entry_placement import Placing
+from gridsim.policy.slurm.expected_start import backfill_parameters
+from gridsim.policy.slurm.job_owner import Owner
+from gridsim.policy.slurm.late_submissions import (
     kept_of,
-    nodes_as_they_are,
+    resume_allocations,
+    resume_limits,
+    resume_nodes,
+    resume_preemption,
     with_placeholders,
 )
-from gridsim.policy.slurm.holding import STOPPED, held_by, release, take
-from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of, whose
-from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
+from gridsim.policy.slurm.loop_guard import IdleTime, PreemptionCounter
+from gridsim.policy.slurm.main_cycle import run_main_cycle
 from gridsim.policy.slurm.node_requests import node_requests_of
 from gridsim.policy.slurm.nodes import select, spread, trial_on
-from gridsim.policy.slurm.owner import Owner
-from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.pending import Pending
-from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.priorities import Priorities
-from gridsim.policy.slurm.reach import pools_of, reach_of
+from gridsim.policy.slurm.queue_entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
-from gridsim.policy.slurm.repeats import Repeats, Stillness
+from gridsim.policy.slurm.reservation_times import ReservationTimes
 from gridsim.policy.slurm.reservations import open_nodes, reservations_of
-from gridsim.policy.slurm.resets import last_reset
-from gridsim.policy.slurm.space import Space, space_for
+from gridsim.policy.slurm.submit_checks import SubmitChecks
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills, licences_of
+from gridsim.policy.slurm.usage_limits import UsageLimits
+from gridsim.policy.slurm.usage_reset import last_reset
 from gridsim.record import Reasons, Record, Refusal, Requested
-from gridsim.words import between, when
 
 LATER = SECOND // 4
 """Delay of the priority calculation after the backfill cycle of the same second, as on a real Slurm 22.05."""
@@ -290,7 +290,7 @@ class Slurm:
     def _booted(self, requests: Requests) -> int:
         """Return the boot, whole microseconds of the simulation."""
         if self.boot is None:
-            return -SECOND // 2 if of_whole_seconds(requests.submit) else 0
+            return -SECOND // 2 if has_second_resolution(requests.submit) else 0
         return self._boot_given()
 
     def _boot_given(self) -> int:
@@ -321,27 +321,27 @@ class Slurm:
         requests = cluster.requests
         self._site, self._requests, self._boot = site, requests, self._booted(requests)
         self._reservations = reservations_of(site)
-        self._bookings = Bookings(site, self._reservations)
-        laid = self._arrange(site)
+        self._bookings = ReservationTimes(site, self._reservations)
+        placement_log = self._arrange(site)
         self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # present or last entry of each request
-        self._timing, self._repeats = Timing(site.scheduling, self._boot), Repeats(requests.number)
+        self._timing, self._repeats = Timing(site.scheduling, self._boot), PreemptionCounter(requests.number)
         entries = len(self._entries.request)
         self._diary, self._last = Diary(len(requests), entries), dict.fromkeys(("quick", "backfill"), -NEVER)
-        self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
+        self._eligible_cores: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
-        stillness = Stillness(site, self._reservations)
+        stillness = IdleTime(site, self._reservations)
         others = (self._priorities, self._intake, self._bookings, self._timing, self._diary, stillness)
-        self._pending = Pending(laid, self._entries, self._demands, self._held.busy, *others, site.cores)
+        self._pending = Pending(placement_log, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
-        self._asked = -1  # the last request quoted
+        self._last_quoted = -1  # the last request quoted
         self._alone = -NEVER  # last call of `alone`
         self._exempt: list[int] = []
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
-        compile_ahead(backfill_pass, self._backfill_arguments(0, NO_ROWS))
+        compile_in_background(run_backfill_cycle, self._backfill_arguments(0, NO_ROWS))
 
     def _arrange(self, spending: Site) -> Requests:
         """Create the columns of all requests known by now, in their initial state; return the requests used for that.
@@ -359,7 +359,7 @@ class Slurm:
         self._limits, self._counters, names = limits_of(site, owners, requests, self._demands)
         self._bills = Bills(requests, site, self._demands, self._machine)
         self._held = held_by(self._demands, len(site.nodes))
-        self._space: Space | None = None
+        self._last_workspace: Buffers | None = None
         self._trial = trial_on(self._machine.cores)
         self._placing = Placing(site, self._demands, self._machine, self._held)
         requeue = label_of(requests, "requeue")[self._entries.request]
@@ -367,13 +367,13 @@ class Slurm:
         classes = (self._rules.may, self._rules.own["kind"])
         reset = self._resets(site)
         used = (self._demands["limit"], use_factors(site, owners))
-        self._budgets = Budgets(spending, self._counters, self._limits, names, *used, resets=reset is not None)
+        self._budgets = UsageLimits(spending, self._counters, self._limits, names, *used, resets=reset is not None)
         self._priorities = Priorities(
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, node_requests)
         named = "user" in requests.names  # users with numbers only cannot be compared with associations
-        self._intake = Intake(site if named else replace(site, associations_only=False), owners, *parts)
+        self._intake = SubmitChecks(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
@@ -387,19 +387,19 @@ class Slurm:
             used, known = self._priorities.used_by, spending.associations
             now = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
             spending = replace(spending, associations=tuple(now))
-        laid = self._arrange(spending)
+        placement_log = self._arrange(spending)
         self._entries.waits[kept] = before._entries.waits[kept]
-        go_on_holding(self._held, before._held, kept)
-        nodes_as_they_are(self._machine, before._machine, self._demands, self._held)
-        go_on_preempting(self._rules, before._rules, kept)
-        same = go_on_limiting(self._limits, self._counters, before._limits, before._counters, kept)
-        self._budgets.go_on(before._budgets, *same)
-        self._priorities.go_on(before._priorities, kept)
-        self._placing.go_on(before._placing)
-        self._intake.go_on(before._intake)
-        self._diary.go_on(len(self._started) - 1)
+        resume_allocations(self._held, before._held, kept)
+        resume_nodes(self._machine, before._machine, self._demands, self._held)
+        resume_preemption(self._rules, before._rules, kept)
+        same = resume_limits(self._limits, self._counters, before._limits, before._counters, kept)
+        self._budgets.resume(before._budgets, *same)
+        self._priorities.resume(before._priorities, kept)
+        self._placing.resume(before._placing)
+        self._intake.resume(before._intake)
+        self._diary.resume(len(self._started) - 1)
         parts = (self._held.busy, self._priorities, self._intake)
-        self._pending.go_on(laid, self._entries, self._demands, *parts)
+        self._pending.resume(placement_log, self._entries, self._demands, *parts)
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -414,7 +414,7 @@ class Slurm:
             self._grow()
         self._pending.leave_log(request, now)
         found = self._intake.choices(request, now, self._bookings.over)
-        self._asked = request
+        self._last_quoted = request
         if not found:
             self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)  # for `reasons`
             return None
@@ -425,10 +425,10 @@ class Slurm:
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         parts = (self._demands, self._machine, self._reservations, self._trial)
-        self._reach[quote.request] = reach_of(entries, now, *parts)
+        self._eligible_cores[quote.request] = eligible_cores(entries, now, *parts)
         self._refused.pop(quote.request, None)
         self._priorities.submitted(quote.request, now)
-        self._pending.come(quote.request, quote.entries, now)
+        self._pending.add(quote.request, quote.entries, now)
         return ()
 
     def ended(self, request: int, now: int) -> None:
@@ -463,7 +463,7 @@ class Slurm:
         self._pending.calculate(now)
         if self._pending.follows_log:
             return Decision(self._recorded_starts(now), (), self._pending.cancel(now), self._pending.next())
-        self._pending.forsake(now, self._asked)
+        self._pending.release_dependants(now, self._last_quoted)
         withdrawn = self._leave(now)
         self._end_grace(now)
         self._pending.join_due(now)
@@ -546,22 +546,22 @@ class Slurm:
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._diary.reasons, self._room(order))
-        count = main_pass(now, order, depth, scheduling.partition_depth, scheduling.stop_at_limit, *arrays)
+        arrays = (*self._prepare(now), self._started, self._diary.reasons, self._workspace(order))
+        count = run_main_cycle(now, order, depth, scheduling.partition_depth, scheduling.stop_at_limit, *arrays)
         return self._begin("quick", count, now)
 
     def _backfill(self, now: int) -> list[Start]:
         order = self._pending.ordered()
         if not len(order):
             return []
-        begun = self._begin("backfill", backfill_pass(*self._backfill_arguments(now, order)), now)
+        begun = self._begin("backfill", run_backfill_cycle(*self._backfill_arguments(now, order)), now)
         self._end_grace(now)
         return begun
 
     def _backfill_arguments(self, now: int, order: IntArray) -> tuple[Any, ...]:
         """Return the arguments of a backfill cycle over entries in *order*."""
         arrays = (*self._prepare(now), self._started, self._numbers, NO_ROWS, self._diary.reasons)
-        return now, order, self._backfill_parameters, *arrays, self._room(order)
+        return now, order, self._backfill_parameters, *arrays, self._workspace(order)
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
         """Return the arguments common to all cycles, with the entries that may block others."""
@@ -569,10 +569,10 @@ class Slurm:
             self._rules.own["priority"][:] = self._priorities.priority
         return self._parts, self._reserving(now)
 
-    def _room(self, order: IntArray) -> Space:
+    def _workspace(self, order: IntArray) -> Buffers:
         """Return the workspace of a cycle over entries."""
-        self._space = space_for(order, self._held, self._demands, self._machine, self._space)
-        return self._space
+        self._last_workspace = buffers_for(order, self._held, self._demands, self._machine, self._last_workspace)
+        return self._last_workspace
 
     def _reserving(self, now: int) -> IntArray:
         """Return which entries may block others (``bf_min_age_reserve``, ``bf_min_prio_reserve``); empty: all."""
@@ -588,23 +588,23 @@ class Slurm:
         Whole microseconds by request, without requests that have no plan: held back by a limit, or beyond
         ``bf_window``. It changes nothing that the next scheduling cycle does not change.
         """
-        planned, _ = self._trial_pass(now)
+        planned, _ = self._trial_cycle(now)
         found: dict[int, int] = {}
         for entry in np.flatnonzero(planned < NEVER).tolist():
             request = int(self._demands["request"][entry])
             found[request] = min(found.get(request, NEVER), int(planned[entry]))
         return dict(sorted(found.items()))
 
-    def _trial_pass(self, now: int) -> tuple[IntArray, IntArray]:
+    def _trial_cycle(self, now: int) -> tuple[IntArray, IntArray]:
         """Return expected starts of entries and wait reasons of requests from a backfill cycle without effects."""
         self._pending.join_due(now)
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
         order, reasons = self._pending.ordered(), _copied(self._diary.reasons)
-        copies = (self._started.copy(), self._numbers.copy(), planned, reasons, self._room(order))
+        copies = (self._started.copy(), self._numbers.copy(), planned, reasons, self._workspace(order))
         if len(order):
-            backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
+            run_backfill_cycle(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
         return planned, reasons.code
 
     def held_by(self, request: int, now: int) -> str | Refusal:
@@ -624,7 +624,7 @@ class Slurm:
         """
         if request in self._refused:
             return self._refused[request][0]
-        code = int(self._trial_pass(now)[1][request])
+        code = int(self._trial_cycle(now)[1][request])
         if not is_limit(code):
             return ""
         entry, limits = self._pending.chosen(request)[0], self._limits
@@ -690,9 +690,9 @@ class Slurm:
         groups = self._demands["group"].tolist()
         entries = ((row, *self._entries.further.get(row, ())) for row in range(len(self._requests)))
         pool = pools_of(self._machine.member, [tuple(groups[entry] for entry in each) for each in entries])
-        reach, free = self._reach.T.copy()
+        eligible, free = self._eligible_cores.T.copy()
         why_not = {row: why for row, (why, _) in self._refused.items()}
-        return Reasons(words, job, word, since, until, reach, free, pool, why_not)
+        return Reasons(words, job, word, since, until, eligible, free, pool, why_not)
 
     def requested(self) -> Requested:
         """Return the demand of each request, in its present or last partition. Memory is the allocated amount."""

@@ -11,23 +11,23 @@ from __future__ import annotations
 
 from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.expected import (
+from gridsim.policy.slurm.backfill_map import clear_nodes, clear_plan, is_clear, keep_clear, next_opening, reserve
+from gridsim.policy.slurm.cycle_workspace import CHOSEN, LATER, STRONG
+from gridsim.policy.slurm.entry_allocation import allowed, postpone, take
+from gridsim.policy.slurm.expected_start import (
     earliest,
     find_ends,
     first_fit,
-    forget_rooms,
-    rooms_of,
+    forget_cores,
+    mask_length,
     rounded,
     rounded_up,
-    words_to,
+    usable_cores_now,
 )
-from gridsim.policy.slurm.holding import allowed, postpone, take
-from gridsim.policy.slurm.nodes import FREE, WORD, choose, need_of, rooms, select
-from gridsim.policy.slurm.planned import clear_nodes, clear_plan, is_clear, keep_clear, next_opening, reserve
+from gridsim.policy.slurm.nodes import FREE, WORD, choose, need_of, select, usable_by_node
 from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
-from gridsim.policy.slurm.space import CHOSEN, LATER, STRONG
 
 FITS, LEAST, TRIED, START, COULD, NUMBERS = range(6)
 """Rows of intermediate results of a cycle by number of demands. By `kind`: the nodes on which the free capacity would
@@ -37,20 +37,20 @@ start now (-1: unknown, `NEVER`: not in this cycle)."""
 
 
 @njit_noalloc
-def backfill_pass(now, order, parameters, parts, reserving, started, numbers, planned, reasons, space):  # type: ignore[no-untyped-def]
+def run_backfill_cycle(now, order, parameters, parts, reserving, started, numbers, planned, reasons, workspace):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; return their number.
 
-    *parts*, *reserving*, *reasons* and *space* are as in `main_pass`. In queue order, every entry that does not start
-    reserves its nodes, whole, from its expected start for its time limit. Reservations are made again in each cycle,
-    and begin and end at multiples of the resolution. An entry that does not fit is tried again at the instants of
-    `next_opening`, and skipped if there are none. An entry that preempts others reserves its nodes too, and starts in
-    a later cycle.
+    *parts*, *reserving*, *reasons* and *workspace* are as in `run_main_cycle`. In queue order, every entry that does
+    not start reserves its nodes, whole, from its expected start for its time limit. Reservations are made again in each
+    cycle, and begin and end at multiples of the resolution. An entry that does not fit is tried again at the instants
+    of `next_opening`, and skipped if there are none. An entry that preempts others reserves its nodes too, and starts
+    in a later cycle.
 
     The cycle stops behind the last entry that could still start now with the free and unreserved capacity, unless
     *planned*, one row per entry, is to be filled with expected starts. Intermediate results are stored in *numbers*.
     """
     demands, _, _, _, _, rules = parts
-    trial, plan, known, promised = space.trial, space.plan, space.known, space.marks[0]
+    trial, plan, known, promised = workspace.trial, workspace.plan, workspace.known, workspace.marks[0]
     waiting = len(order) if parameters.tests <= 0 else min(len(order), parameters.tests)
     everything = len(planned) > 0
     last = _last_that_fits(now, order[:waiting], numbers, trial, reasons, parts)
@@ -58,12 +58,12 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
         last = waiting - 1
     if last < 0:
         return 0
-    _count_nothing(order[: last + 1], space.tests, space.booked, demands)
+    _count_nothing(order[: last + 1], workspace.tests, workspace.booked, demands)
     clear_plan(rounded(now, parameters), plan)
     promised[:] = NEVER  # first reservation of each node
     found, changes = 0, 0
-    _find_all_ends(now, space, parts)
-    forget_rooms(known)
+    _find_all_ends(now, workspace, parts)
+    forget_cores(known)
     for place in range(last + 1):
         while last >= place and not (
             everything or _could_start(now, order[last], numbers, changes, promised, known, plan, trial, parts)
@@ -72,7 +72,7 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
         if place > last:
             break
         entry = order[place]
-        if not _is_looked_at(entry, now, parameters, space.tests, reasons, parts):
+        if not _is_looked_at(entry, now, parameters, workspace.tests, reasons, parts):
             continue
         same, strong = demands.same[entry], may_preempt(entry, rules)
         if numbers[TRIED, same] == changes and not strong:  # the plan has not changed since
@@ -80,15 +80,15 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
                 planned[entry] = numbers[START, same]
             if numbers[START, same] >= NEVER:
                 continue
-            if not _may_reserve(entry, parameters, reserving, demands, space.booked, False):
+            if not _may_reserve(entry, parameters, reserving, demands, workspace.booked, False):
                 continue
-        start, used, preempted = _first_place(entry, now, parameters, numbers, space, parts)
+        start, used, preempted = _first_place(entry, now, parameters, numbers, workspace, parts)
         if not strong:
             numbers[TRIED, same], numbers[START, same] = changes, start if used else NEVER
         if not used:
             continue
         if preempted > 0:  # they end earlier
-            _find_all_ends(now, space, parts)
+            _find_all_ends(now, workspace, parts)
             for other in order[:waiting]:
                 numbers[LEAST, demands.kind[other]] = -1
         if everything:
@@ -97,11 +97,11 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found, changes = found + 1, changes + 1
-            _find_all_ends(now, space, parts)
-            forget_rooms(known)
+            _find_all_ends(now, workspace, parts)
+            forget_cores(known)
             if parameters.starts > 0 and found >= parameters.starts:
                 break
-        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, space.booked, True):
+        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, workspace.booked, True):
             changes += 1
             for node in trial.chosen[:used]:
                 promised[node] = min(promised[node], start)
@@ -112,9 +112,9 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
 
 
 @inline
-def _find_all_ends(now, space, parts):  # type: ignore[no-untyped-def]
+def _find_all_ends(now, workspace, parts):  # type: ignore[no-untyped-def]
     """Compute the free capacity as all running entries end."""
-    find_ends(0, now, False, space.ends, space.states[LATER], space.states[LATER], parts)
+    find_ends(0, now, False, workspace.ends, workspace.states[LATER], workspace.states[LATER], parts)
 
 
 @inline
@@ -184,7 +184,7 @@ def _within(count, most):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore[no-untyped-def]
+def _first_place(entry, now, parameters, numbers, workspace, parts):  # type: ignore[no-untyped-def]
     """Return the expected start of an entry, its number of nodes (0: none found), and the number of preempted entries.
 
     It starts now if that delays no reservation, else as running entries end, at the instants of `next_opening`. Cached
@@ -192,13 +192,13 @@ def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore
     entry starts or has to end earlier; the present free capacity until an entry starts.
     """
     demands, machine, _, held, reservations, rules = parts
-    trial, plan, known, ends = space.trial, space.plan, space.known, space.ends
+    trial, plan, known, ends = workspace.trial, workspace.plan, workspace.known, workspace.ends
     limit, need, kind = demands.limit[entry], need_of(entry, demands), demands.kind[entry]
     start, strong, bound = now, may_preempt(entry, rules), now
-    member, low, high = machine.packed[demands.group[entry]], need.low // WORD, words_to(need.high)
+    member, low, high = machine.packed[demands.group[entry]], need.low // WORD, mask_length(need.high)
     if strong:
-        ends = space.others
-        find_ends(entry, now, strong, ends, space.states[STRONG], space.states[LATER], parts)
+        ends = workspace.others
+        find_ends(entry, now, strong, ends, workspace.states[STRONG], workspace.states[LATER], parts)
     else:
         if numbers[LEAST, kind] < 0:
             numbers[LEAST, kind] = earliest(entry, now, ends, known, trial, parts)
@@ -215,15 +215,15 @@ def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore
         if strong and start == now:
             used, preempted = select(entry, trial, demands, machine, machine.now), 0
             if used == 0:
-                used, preempted = find_victims(entry, now, trial, space.picked, space.states[CHOSEN], parts)
+                used, preempted = find_victims(entry, now, trial, workspace.picked, workspace.states[CHOSEN], parts)
                 if used:
-                    postpone(demands.request[entry], space.picked[VICTIMS, :preempted], now, held, rules)
+                    postpone(demands.request[entry], workspace.picked[VICTIMS, :preempted], now, held, rules)
             if used:
                 return start, used, preempted
         if strong:
-            total, _ = rooms(need, trial, machine, space.states[STRONG])
+            total, _ = usable_by_node(need, trial, machine, workspace.states[STRONG])
         else:
-            total = rooms_of(entry, known, trial, demands, machine)
+            total = usable_cores_now(entry, known, trial, demands, machine)
         if total >= demands.cores[entry] and bound <= now and not (strong and start == now):
             used = choose(entry, need, trial, demands, machine)
             if used:
@@ -285,20 +285,20 @@ def _could_start(now, entry, numbers, changes, promised, known, plan, trial, par
     until, need = now + demands.limit[entry], need_of(entry, demands)
     numbers[COULD, same] = NEVER
     if len(reservations.rows.node):  # entries up to here also get the wait reason of a reservation
-        total, member, room = 0, machine.member[demands.group[entry]], machine.now[FREE]
+        total, member, usable = 0, machine.member[demands.group[entry]], machine.now[FREE]
         for node in range(need.low, need.high):
-            if promised[node] >= until and member[node] and room[node] > 0:
-                total += room[node]
+            if promised[node] >= until and member[node] and usable[node] > 0:
+                total += usable[node]
         could = total >= demands.cores[entry]
     else:
         group = demands.group[entry]
-        low, high, member = need.low // WORD, words_to(need.high), machine.packed[group]
+        low, high, member = need.low // WORD, mask_length(need.high), machine.packed[group]
         clear = clear_nodes(now, until, low, high, member, plan, trial.clear)
         if clear < demands.nodes[entry] or clear * demands.widest[entry] < demands.cores[entry]:
             return False
         open_nodes(entry, now, now, until, demands, machine, reservations, trial.mask, trial.kept)
         keep_clear(low, high, member, trial.mask, trial.clear)
-        could = rooms_of(entry, known, trial, demands, machine) >= demands.cores[entry]
+        could = usable_cores_now(entry, known, trial, demands, machine) >= demands.cores[entry]
         if could and machine.first[group] == machine.first[group + 1]:  # not monotonic with kinds
             could = choose(entry, need, trial, demands, machine) > 0
     if could:

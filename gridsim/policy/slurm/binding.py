@@ -15,9 +15,9 @@ from gridsim.model.site import Site
 from gridsim.model.site.tres import CPU, JOBS, licence
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import entries_of, owners_of
+from gridsim.policy.slurm.entry_columns import demands_of
 from gridsim.policy.slurm.limits import AT_ONCE_RULES, NO_LIMIT, Counter, Limits, limits_of
-from gridsim.policy.slurm.needs import demands_of
+from gridsim.policy.slurm.queue_entries import entries_of, owners_of
 from gridsim.policy.slurm.reasons import WORDS
 from gridsim.policy.slurm.tres import AT_ONCE, UNLIMITED, amount_on
 from gridsim.record import Record

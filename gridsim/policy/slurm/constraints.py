@@ -50,7 +50,7 @@ def constraint(text: str) -> Constraint | None:
     """
     words = re.findall(r"[\[\]()&|]|\*\s*\d+|[^\s\[\]()&|*]+|\S", text)
     try:
-        return _Reader(words).whole() if words else Constraint()
+        return _Reader(words).parse() if words else Constraint()
     except (ValueError, IndexError):
         return None
 
@@ -72,7 +72,7 @@ class _Reader:
     def __init__(self, words: list[str]) -> None:
         self._words, self._at = words, 0
 
-    def whole(self) -> Constraint:
+    def parse(self) -> Constraint:
         plain, found, join = ANY_NODE, Constraint(), "&"
         while True:
             if self._next() == "[":

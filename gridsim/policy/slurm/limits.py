@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.site import Association, Qos, Site, TresLimits
-from gridsim.model.site.tres import LICENCE, Amounts, licence, licences_asked
+from gridsim.model.site.tres import LICENCE, Amounts, licence, licences_requested
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.nodes import Demands
-from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reasons import WORDS, codes_of, tres_word
 from gridsim.policy.slurm.tres import (
     AT_ONCE,
@@ -139,7 +139,7 @@ def limits_of(
 
 def _licences(site: Site, requests: Requests) -> Amounts:
     """Return the requested licences and their totals, if the site's files define them."""
-    asked = dict.fromkeys(name for text in requests.names.get("licenses", ()) for name in licences_asked(text))
+    asked = dict.fromkeys(name for text in requests.names.get("licenses", ()) for name in licences_requested(text))
     return tuple((LICENCE + name, site.licences[name]) for name in asked if name in site.licences)
 
 
@@ -172,7 +172,7 @@ def _tres_columns(
             for name, amount in amounts:
                 column = place[over, name]
                 most[row, column] = amount * unit
-                codes[row, column] = WORDS.index(tres_word(each.key[0], name, _TOLD[over]))
+                codes[row, column] = WORDS.index(tres_word(each.key[0], name, _TRES_CASE[over]))
     factors = {each.name: each.usage_factor for each in site.qos}
     factor = np.array([factors.get(owner.qos, 1.0) for owner in owners])
     time: IntArray = np.floor(demands["limit"] // MICROSECOND * factor + 1e-9).astype(np.int64)
@@ -187,7 +187,7 @@ def _tres_columns(
     return TresColumns(resource, over_of, most, zeros, codes, asked, held, time, np.zeros_like(time), tracked)
 
 
-_TOLD = {AT_ONCE: 0, USED: 1, USED_SAFELY: 1, RUNNING: 2}
+_TRES_CASE = {AT_ONCE: 0, USED: 1, USED_SAFELY: 1, RUNNING: 2}
 
 
 def tres_names(site: Site) -> list[str]:

@@ -18,15 +18,15 @@ from gridsim.model.site_file import expanded
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.constraints import ANY_NODE, Constraint, Features, constraint, meets
-from gridsim.policy.slurm.entries import Entries, names_of
 from gridsim.policy.slurm.nodes import Bytes
+from gridsim.policy.slurm.queue_entries import Entries, names_of
 
 BAD_FEATURES = ("BadConstraints", "the requested features")
 BAD_TEXT = ("BadConstraints", "an invalid constraint")
 BAD_NODES = ("ReqNodeNotAvail", "all nodes that it requires")
 
 
-class Kind(NamedTuple):
+class NodeSet(NamedTuple):
     """Nodes that a job may use together; and the number of nodes required from some subsets."""
 
     member: Bytes
@@ -60,7 +60,7 @@ class NodeRequest(NamedTuple):
     """
 
     member: Bytes
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[NodeSet, ...] = ()
     fewest: int = 0
     exact: bool = False
     never: tuple[str, str] | None = None
@@ -129,9 +129,9 @@ class _Nodes:
             return NodeRequest(member)
         return NodeRequest(member, tuple(with_all), fewest, wanted.exact)
 
-    def _kind_of(self, features: Features, wanted: Constraint, plain: Bytes) -> Kind:
+    def _kind_of(self, features: Features, wanted: Constraint, plain: Bytes) -> NodeSet:
         counts = tuple((plain & self._having(each), many) for each, many in wanted.counts)
-        return Kind(plain & self._having(features), counts)
+        return NodeSet(plain & self._having(features), counts)
 
     def _in(self, partition: int) -> Bytes:
         if partition not in self._partition:
@@ -167,7 +167,7 @@ class _Nodes:
         return found, unknown
 
 
-def _with_nodes(kind: Kind, listed: Bytes) -> Kind:
+def _with_nodes(kind: NodeSet, listed: Bytes) -> NodeSet:
     """Return the kind with required hosts; each host counts for the first count that includes and still needs it."""
     if not listed.any():
         return kind
@@ -177,4 +177,4 @@ def _with_nodes(kind: Kind, listed: Bytes) -> Kind:
         if own is not None:
             left[own] -= 1
     others = tuple((nodes, many) for (nodes, _), many in zip(kind.counts, left, strict=True) if many)
-    return Kind(kind.member, ((listed, int(listed.sum())), *others))
+    return NodeSet(kind.member, ((listed, int(listed.sum())), *others))

@@ -167,7 +167,7 @@ class Trial(NamedTuple):
         Maximum cores of each node that the entry may use; cores of each that are reserved for others.
     clear : (w,) int64
         Nodes of the entry's group that are not planned for others, one bit each.
-    room : (n,) int64
+    usable : (n,) int64
         Available cores of each node.
     idle : (n,) int64
         Idle cores of each node, set for entries that use the least loaded nodes first.
@@ -179,7 +179,7 @@ class Trial(NamedTuple):
 
     mask: IntArray
     kept: IntArray
-    room: IntArray
+    usable: IntArray
     chosen: IntArray
     given: IntArray
     clear: IntArray
@@ -199,14 +199,14 @@ def trial_on(cores: IntArray) -> Trial:
     It is made once, since loops that create arrays take twice as long to compile.
     """
     n = len(cores)
-    mask, kept, room, chosen, given, idle = np.zeros((6, n), np.int64)
+    mask, kept, usable, chosen, given, idle = np.zeros((6, n), np.int64)
     clear, sets = np.zeros(-(-n // WORD), np.int64), np.zeros((n + 1, 4), np.int64)
     sizes = np.zeros(int(cores.max(initial=0)) + 1, np.int64)
-    return Trial(mask, kept, room, chosen, given, clear, idle, np.zeros((4, n), np.int64), sets, sizes)
+    return Trial(mask, kept, usable, chosen, given, clear, idle, np.zeros((4, n), np.int64), sets, sizes)
 
 
 @njit_noalloc
-def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # type: ignore[no-untyped-def]
+def usable_cores(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # type: ignore[no-untyped-def]
     """Return the cores of a node that an entry could get, given its free capacity.
 
     At most *capped*, the free cores for its partition; this also limits entries with exclusive nodes.
@@ -238,7 +238,7 @@ def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-de
     *state* is the free capacity of the nodes, now or later; the result is in the trial.
     """
     need = need_of(entry, demands)
-    total, nodes = rooms(need, trial, machine, state)
+    total, nodes = usable_by_node(need, trial, machine, state)
     if total < demands.cores[entry] or nodes < demands.nodes[entry]:
         return 0
     return choose(entry, need, trial, demands, machine)
@@ -251,10 +251,11 @@ def spread(entry: int, wanted: int, trial: Trial, demands: Demands, machine: Nod
     """
     trial.mask[:], trial.kept[:], demands["exclusive"][entry] = ANY, 0, 0
     need = need_of(entry, demands)._replace(unit=1, most=0, cap=0, low=0, high=len(trial.mask))
-    if rooms(need, trial, machine, machine.now)[0] < wanted:
+    if usable_by_node(need, trial, machine, machine.now)[0] < wanted:
         return 0
     nodes = np.argsort(machine.member[demands["group"][entry]] == 0, kind="stable")
-    given = np.minimum(trial.room[nodes], np.maximum(wanted - np.cumsum(trial.room[nodes]) + trial.room[nodes], 0))
+    usable = trial.usable[nodes]
+    given = np.minimum(usable, np.maximum(wanted - np.cumsum(usable) + usable, 0))
     used = int(np.count_nonzero(given))
     trial.chosen[:used], trial.given[:used] = nodes[given > 0], given[given > 0]
     return used
@@ -275,18 +276,18 @@ def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def
     group = demands.group[entry]
     begin, end, used = machine.first[group], machine.first[group + 1], 0
     if begin == end:
-        used = _of_any(entry, each, trial.room, trial, demands, machine)
+        used = _of_any(entry, each, trial.usable, trial, demands, machine)
     while begin < end and used == 0:  # alternatives, of which the entry uses one
         last = begin + 1
         while last < end and machine.wanted[last] > 0:
             last += 1
-        room = trial.spare[_AMONG]
-        total, nodes = _among(trial.room, machine.among[begin], room)
+        usable = trial.spare[_AMONG]
+        total, nodes = _among(trial.usable, machine.among[begin], usable)
         if total >= demands.cores[entry] and nodes >= demands.nodes[entry]:
             if last == begin + 1:
-                used = _of_any(entry, each, room, trial, demands, machine)
+                used = _of_any(entry, each, usable, trial, demands, machine)
             else:
-                used = _of_each(entry, each, begin + 1, last, room, trial, demands, machine)
+                used = _of_each(entry, each, begin + 1, last, usable, trial, demands, machine)
         begin = last
     if each.exclusive:
         for place in range(used):
@@ -295,47 +296,47 @@ def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def
 
 
 @njit_noalloc
-def _among(room, member, found):  # type: ignore[no-untyped-def]
+def _among(usable, member, found):  # type: ignore[no-untyped-def]
     """Copy the available cores of some nodes into *found*; return their sum, and the number of nodes with any."""
     total, nodes = 0, 0
-    for node in range(len(room)):
-        found[node] = room[node] if member[node] else 0
+    for node in range(len(usable)):
+        found[node] = usable[node] if member[node] else 0
         total += found[node]
         nodes += 1 if found[node] > 0 else 0
     return total, nodes
 
 
 @njit_noalloc
-def _of_any(entry, each, room, trial, demands, machine):  # type: ignore[no-untyped-def]
+def _of_any(entry, each, usable, trial, demands, machine):  # type: ignore[no-untyped-def]
     """Select nodes and cores if any nodes with available cores can be used."""
     need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
     low, high = each.low, each.high
-    room, idle, weight = room[low:high], trial.idle[low:high], machine.weight[low:high]
+    usable, idle, weight = usable[low:high], trial.idle[low:high], machine.weight[low:high]
     used = 0
     if least == 0:
-        left = room
+        left = usable
         if highest > 0:
             left = trial.spare[_LEFT][: high - low]
-            _copy(room, left)
+            _copy(usable, left)
         if each.spread:
             used = _least_loaded(need, left, idle, weight, trial.chosen, trial.given)
         else:
             used = _as_few_nodes_as_it_takes(need, left, weight, trial)
     if least > 0 or 0 < highest < used:
-        used = _some_nodes(need, max(least, 1), max(highest, least), each, room, idle, weight, trial)
+        used = _some_nodes(need, max(least, 1), max(highest, least), each, usable, idle, weight, trial)
     for place in range(used):
         trial.chosen[place] += low
     return used
 
 
 @njit_noalloc
-def _copy(room, found):  # type: ignore[no-untyped-def]
-    for node in range(len(room)):
-        found[node] = room[node]
+def _copy(usable, found):  # type: ignore[no-untyped-def]
+    for node in range(len(usable)):
+        found[node] = usable[node]
 
 
 @njit_noalloc
-def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: ignore[no-untyped-def]
+def _of_each(entry, each, begin, end, usable, trial, demands, machine):  # type: ignore[no-untyped-def]
     """Select the required number of nodes of each kind, and others; as `_some_nodes` if a range is requested.
 
     Without a requested number, the fewest that suffice.
@@ -346,29 +347,29 @@ def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: i
         max(demands.most_nodes[entry], demands.nodes[entry]),
     )
     if demands.widens[entry]:
-        highest = demands.most_nodes[entry] if demands.most_nodes[entry] > 0 else len(room)
+        highest = demands.most_nodes[entry] if demands.most_nodes[entry] > 0 else len(usable)
     available = 0
-    for node in range(len(room)):
-        available += 1 if room[node] > 0 else 0
+    for node in range(len(usable)):
+        available += 1 if usable[node] > 0 else 0
     highest = min(highest, available, max(need // each.unit, least))
     for step in range(highest - least + 1):
         nodes = least + step if demands.widens[entry] else highest - step
-        if _widest(nodes, room, trial.sizes) >= need:
+        if _widest(nodes, usable, trial.sizes) >= need:
             for widest in range(2):
-                if _so_many_of_each(need, nodes, begin, end, widest > 0, each, room, trial, machine):
-                    _share_out(need, nodes, each.unit, room, trial.chosen, trial.given)
+                if _so_many_of_each(need, nodes, begin, end, widest > 0, each, usable, trial, machine):
+                    _share_out(need, nodes, each.unit, usable, trial.chosen, trial.given)
                     return nodes
     return 0
 
 
 @njit_noalloc
-def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine):  # type: ignore[no-untyped-def]
+def _so_many_of_each(need, nodes, begin, end, widest, each, usable, trial, machine):  # type: ignore[no-untyped-def]
     """Select this number of nodes, first those required of each kind; return whether they hold the entry.
 
     Selects the first ones, or with *widest* those with the most available cores.
     """
     left, inside, chosen, used = trial.spare[_LEFT], trial.spare[_INSIDE], trial.chosen, 0
-    _copy(room, left)
+    _copy(usable, left)
     for row in range(begin, end + 1):
         wanted = machine.wanted[row] if row < end else nodes - used
         for common in range(2):
@@ -385,7 +386,7 @@ def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine
             return False
     total = 0
     for place in range(used):
-        total += room[chosen[place]]
+        total += usable[chosen[place]]
     return total >= need
 
 
@@ -408,19 +409,19 @@ def _left_for(row, end, common, left, inside, machine):  # type: ignore[no-untyp
 
 
 @njit_noalloc
-def _share_out(need, nodes, unit, room, chosen, given):  # type: ignore[no-untyped-def]
+def _share_out(need, nodes, unit, usable, chosen, given):  # type: ignore[no-untyped-def]
     """Allocate all cores of the first node, except a task for each of the others, and so on."""
     wanted = need
     for place in range(nodes):
         others = (nodes - 1 - place) * unit
-        given[place] = max(min(room[chosen[place]], wanted - others), min(unit, wanted))
+        given[place] = max(min(usable[chosen[place]], wanted - others), min(unit, wanted))
         wanted -= given[place]
 
 
 @njit_noalloc
-def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
+def usable_by_node(need, trial, machine, state):  # type: ignore[no-untyped-def]
     """Set the available cores of each node for an entry; return their sum, and the number of nodes with any."""
-    mask, kept, room = trial.mask, trial.kept, trial.room
+    mask, kept, usable = trial.mask, trial.kept, trial.usable
     total, nodes = 0, 0
     if need.spread:
         for node in range(need.low, need.high):
@@ -429,12 +430,12 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     plain = plain and not need.exclusive and need.unit <= 1 and need.most == 0 and need.cap == 0
     free = state[FREE]
     for node in range(need.low, need.high):
-        room[node] = 0
+        usable[node] = 0
         if plain:
-            room[node] = max(min(free[node] - kept[node], mask[node]), 0)
+            usable[node] = max(min(free[node] - kept[node], mask[node]), 0)
         elif mask[node] > 0:
             left = min(free[node] - kept[node], mask[node])
-            room[node] = room_of(
+            usable[node] = usable_cores(
                 machine.cores[node],
                 machine.memory[node],
                 left,
@@ -444,17 +445,17 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
                 capped(node, state, need),
                 need,
             )
-        total += room[node]
-        nodes += 1 if room[node] > 0 else 0
+        total += usable[node]
+        nodes += 1 if usable[node] > 0 else 0
     return total, nodes
 
 
 @njit_noalloc
-def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-untyped-def]
-    """Select nodes for *need* cores in total; `room` suffices, and is used up."""
+def _as_few_nodes_as_it_takes(need, usable, weight, trial):  # type: ignore[no-untyped-def]
+    """Select nodes for *need* cores in total; `usable` suffices, and is used up."""
     chosen, given, sets = trial.chosen, trial.given, trial.sets
     used, wanted, level = 0, need, 0
-    _find_sets(False, room, weight, sets)
+    _find_sets(False, usable, weight, sets)
     while wanted > 0:
         begin, end = _best_set(wanted, level, sets)
         if begin < 0:
@@ -462,38 +463,38 @@ def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-unt
             continue
         best = -1
         for node in range(begin, end):  # the node that holds all of it and has the fewest cores
-            if room[node] >= wanted and (best < 0 or room[node] < room[best]):
+            if usable[node] >= wanted and (best < 0 or usable[node] < usable[best]):
                 best = node
         if best >= 0:
             begin, end = best, best + 1
         for node in range(begin, end):
             if wanted <= 0:
                 break
-            chosen[used], given[used] = node, min(wanted, room[node])
+            chosen[used], given[used] = node, min(wanted, usable[node])
             wanted -= given[used]
-            room[node] = 0
+            usable[node] = 0
             used += 1
     return used
 
 
 @njit_noalloc
-def _some_nodes(need, least, highest, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
+def _some_nodes(need, least, highest, each, usable, idle, weight, trial):  # type: ignore[no-untyped-def]
     """Select the largest feasible number of nodes in a range, and cores of each; 0 if they have too few cores."""
     available = 0
-    for node in range(len(room)):
-        if room[node] > 0:
+    for node in range(len(usable)):
+        if usable[node] > 0:
             available += 1
     for nodes in range(min(highest, available, max(need // each.unit, least)), least - 1, -1):
-        if _widest(nodes, room, trial.sizes) >= need:
-            return _so_many_nodes(need, nodes, each, room, idle, weight, trial)
+        if _widest(nodes, usable, trial.sizes) >= need:
+            return _so_many_nodes(need, nodes, each, usable, idle, weight, trial)
     return 0
 
 
 @njit_noalloc
-def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
-    count, chosen, sizes = len(room), trial.chosen, trial.sizes
+def _so_many_nodes(need, nodes, each, usable, idle, weight, trial):  # type: ignore[no-untyped-def]
+    count, chosen, sizes = len(usable), trial.chosen, trial.sizes
     left, allowed = trial.spare[_LEFT][:count], trial.spare[_OTHERS][:count]
-    _keep_light(room, weight, _level(need, nodes, room, weight, left, sizes), left)
+    _keep_light(usable, weight, _level(need, nodes, usable, weight, left, sizes), left)
     least = need - _widest(nodes - 1, left, sizes)  # a node with fewer cores cannot be part of a solution
     for node in range(count):
         if left[node] < least:
@@ -502,10 +503,10 @@ def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignor
     _pick(nodes, 0, each.spread, left, idle, weight, trial)
     sum_of = 0
     for place in range(nodes):
-        sum_of += room[chosen[place]]
+        sum_of += usable[chosen[place]]
     if sum_of < need:  # use those with the most available cores, in node order
         _take_widest(nodes, 0, allowed, sizes, chosen)
-    _share_out(need, nodes, each.unit, room, chosen, trial.given)
+    _share_out(need, nodes, each.unit, usable, chosen, trial.given)
     return nodes
 
 
@@ -536,11 +537,11 @@ def _pick(nodes, at, spread, left, idle, weight, trial):  # type: ignore[no-unty
 
 
 @njit_noalloc
-def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
+def _idlest(usable, idle, weight):  # type: ignore[no-untyped-def]
     """Return the node with available cores and the lowest weight that has the most idle cores, the first if equal."""
     best = -1
-    for node in range(len(room)):
-        if room[node] > 0 and (
+    for node in range(len(usable)):
+        if usable[node] > 0 and (
             best < 0 or weight[node] < weight[best] or (weight[node] == weight[best] and idle[node] > idle[best])
         ):
             best = node
@@ -548,46 +549,46 @@ def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
-    """Select nodes for *need* cores, the least loaded first; `room` suffices, and is used up."""
+def _least_loaded(need, usable, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
+    """Select nodes for *need* cores, the least loaded first; `usable` suffices, and is used up."""
     used, wanted = 0, need
     while wanted > 0:
-        node = _idlest(room, idle, weight)
-        chosen[used], given[used] = node, min(wanted, room[node])
+        node = _idlest(usable, idle, weight)
+        chosen[used], given[used] = node, min(wanted, usable[node])
         wanted -= given[used]
-        room[node] = 0
+        usable[node] = 0
         used += 1
     return used
 
 
 @njit_noalloc
-def _count_sizes(room, sizes):  # type: ignore[no-untyped-def]
+def _count_sizes(usable, sizes):  # type: ignore[no-untyped-def]
     """Count the nodes by available cores; return the most cores of one.
 
     Sorting would take as long to compile as everything else.
     """
     highest = 0
-    for node in range(len(room)):
-        highest = max(highest, room[node])
+    for node in range(len(usable)):
+        highest = max(highest, usable[node])
     for size in range(highest + 1):
         sizes[size] = 0
-    for node in range(len(room)):
-        sizes[room[node]] += 1
+    for node in range(len(usable)):
+        sizes[usable[node]] += 1
     return highest
 
 
 @njit_noalloc
-def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
+def _widest(nodes, usable, sizes):  # type: ignore[no-untyped-def]
     """Return the sum of the cores of the *nodes* nodes with the most available cores."""
     highest, many = 0, 0
-    for node in range(len(room)):
-        if room[node] > highest:
-            highest, many = room[node], 1
-        elif room[node] == highest:
+    for node in range(len(usable)):
+        if usable[node] > highest:
+            highest, many = usable[node], 1
+        elif usable[node] == highest:
             many += 1
     if many >= nodes:  # common on empty nodes
         return nodes * highest
-    _count_sizes(room, sizes)
+    _count_sizes(usable, sizes)
     total, left = 0, nodes
     for size in range(highest, 0, -1):
         here = min(sizes[size], left)
@@ -597,36 +598,36 @@ def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _take_widest(nodes, at, room, sizes, chosen):  # type: ignore[no-untyped-def]
+def _take_widest(nodes, at, usable, sizes, chosen):  # type: ignore[no-untyped-def]
     """Select the nodes with the most available cores, in node order, from a place on; of equal ones the first."""
-    least, left = _count_sizes(room, sizes), nodes
+    least, left = _count_sizes(usable, sizes), nodes
     while least > 1 and sizes[least] < left:
         left -= sizes[least]
         least -= 1
     used = at
-    for node in range(len(room)):
-        if room[node] > least or (room[node] == least and left > 0):
-            left -= 1 if room[node] == least else 0
+    for node in range(len(usable)):
+        if usable[node] > least or (usable[node] == least and left > 0):
+            left -= 1 if usable[node] == least else 0
             chosen[used] = node
             used += 1
 
 
 @njit_noalloc
-def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped-def]
+def _level(need, nodes, usable, weight, within, sizes):  # type: ignore[no-untyped-def]
     """Return the lowest weight up to which this number of nodes suffices."""
-    count, heaviest = len(room), 0
+    count, heaviest = len(usable), 0
     for node in range(count):
-        if room[node] > 0:
+        if usable[node] > 0:
             heaviest = max(heaviest, weight[node])
     level = 0
     while level < heaviest:
         total, found = 0, 0
         for node in range(count):
-            if weight[node] <= level and room[node] > 0:
-                total += room[node]
+            if weight[node] <= level and usable[node] > 0:
+                total += usable[node]
                 found += 1
         if found >= nodes and total >= need:
-            _keep_light(room, weight, level, within)
+            _keep_light(usable, weight, level, within)
             if _widest(nodes, within, sizes) >= need:
                 break
         level += 1
@@ -634,23 +635,23 @@ def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped
 
 
 @njit_noalloc
-def _keep_light(room, weight, level, found):  # type: ignore[no-untyped-def]
+def _keep_light(usable, weight, level, found):  # type: ignore[no-untyped-def]
     """Copy the available cores of nodes up to a weight into *found*."""
-    for node in range(len(room)):
-        found[node] = room[node] if weight[node] <= level else 0
+    for node in range(len(usable)):
+        found[node] = usable[node] if weight[node] <= level else 0
 
 
 @njit_noalloc
-def _find_sets(count_nodes, room, weight, sets):  # type: ignore[no-untyped-def]
+def _find_sets(count_nodes, usable, weight, sets):  # type: ignore[no-untyped-def]
     """Find sets of consecutive available nodes of equal weight: begin, end, number of nodes or cores, weight."""
-    count, found, node = len(room), 0, 0
+    count, found, node = len(usable), 0, 0
     while node < count:
-        if room[node] <= 0:
+        if usable[node] <= 0:
             node += 1
             continue
         first, size, level = node, 0, weight[node]
-        while node < count and room[node] > 0 and weight[node] == level:
-            size += 1 if count_nodes else room[node]
+        while node < count and usable[node] > 0 and weight[node] == level:
+            size += 1 if count_nodes else usable[node]
             node += 1
         sets[found, 0], sets[found, 1], sets[found, 2], sets[found, 3] = first, node, size, level
         found += 1

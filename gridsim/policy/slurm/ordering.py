@@ -12,9 +12,9 @@ from gridsim.model.site_file import read_site
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
-from gridsim.policy.slurm.entries import owners_of
-from gridsim.policy.slurm.needs import SECOND, demands_of
+from gridsim.policy.slurm.entry_columns import SECOND, demands_of
 from gridsim.policy.slurm.priorities import Priorities
+from gridsim.policy.slurm.queue_entries import owners_of
 from gridsim.policy.slurm.tres import Bills
 
 NOWHERE: IntArray = np.zeros(0, dtype=np.int64)

@@ -15,14 +15,14 @@ import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.bookings import Bookings
-from gridsim.policy.slurm.entries import Entries, label_of
-from gridsim.policy.slurm.intake import Intake
-from gridsim.policy.slurm.needs import SECOND, rows_of_numbers
+from gridsim.policy.slurm.entry_columns import SECOND, rows_of_numbers
+from gridsim.policy.slurm.loop_guard import IdleTime
 from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.priorities import Priorities
+from gridsim.policy.slurm.queue_entries import Entries, label_of
 from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
-from gridsim.policy.slurm.repeats import Stillness
+from gridsim.policy.slurm.reservation_times import ReservationTimes
+from gridsim.policy.slurm.submit_checks import SubmitChecks
 from gridsim.policy.slurm.timing import Timing
 
 RECORDED_WAIT = "recorded_wait_us"
@@ -65,19 +65,19 @@ class Pending:
         demands: Demands,
         busy: Bytes,
         priorities: Priorities,
-        intake: Intake,
-        bookings: Bookings,
+        intake: SubmitChecks,
+        bookings: ReservationTimes,
         timing: Timing,
         diary: Diary,
-        stillness: Stillness,
+        stillness: IdleTime,
         cores: int,
     ) -> None:
         self._bookings, self._timing = bookings, timing
         self._diary, self._stillness, self._cores = diary, stillness, cores
         self.order: IntArray = np.zeros(0, dtype=np.int64)
-        self.go_on(requests, entries, demands, busy, priorities, intake)
+        self.resume(requests, entries, demands, busy, priorities, intake)
         # If submit times depend on this run, arrivals are not known in advance.
-        self._reacts = requests.moves and not requests.room
+        self._reacts = requests.moves and not requests.spare
         self._over, self._taken = np.zeros(len(requests), dtype=bool), np.zeros(len(requests), dtype=bool)
         self._choices: dict[int, list[int]] = {}  # entries of requests that do not have exactly their own one
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
@@ -86,14 +86,14 @@ class Pending:
         self._leaves: list[tuple[int, int]] = []  # when each is cancelled
         self._coming: list[tuple[int, int, int]] = []  # submission of requests that others depend on
 
-    def go_on(
+    def resume(
         self,
         requests: Requests,
         entries: Entries,
         demands: Demands,
         busy: Bytes,
         priorities: Priorities,
-        intake: Intake,
+        intake: SubmitChecks,
     ) -> None:
         """Use these objects from now on; earlier requests keep their entries among the new, larger number."""
         self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
@@ -106,7 +106,7 @@ class Pending:
 
     # -- submission ---------------------------------------------------------------------------------------------------
 
-    def come(self, request: int, entries: Sequence[int], now: int) -> None:
+    def add(self, request: int, entries: Sequence[int], now: int) -> None:
         """Add a submitted request, to start in one of some entries; it enters the queue when it becomes eligible."""
         self._intake.take(request, entries)
         self._taken[request] = True
@@ -152,8 +152,8 @@ class Pending:
         if on >= 0 and not self._over[on] and on != request and not self._refused(on, request):
             self._followers[on].append(request)
             if not self._taken[on] and not self._reacts:
-                came = -1 if self._requests.cores[on] > self._cores else on  # requests that are too wide get no quote
-                heapq.heappush(self._coming, (int(self._requests.submit[on]), came, on))
+                last = -1 if self._requests.cores[on] > self._cores else on  # requests that are too wide get no quote
+                heapq.heappush(self._coming, (int(self._requests.submit[on]), last, on))
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
             self.requeue(request, now, due)
@@ -165,9 +165,9 @@ class Pending:
         """Return whether an earlier request was rejected, so that dependencies on it are void."""
         return on < request and not self._taken[on] and not self._reacts
 
-    def forsake(self, now: int, came: int) -> None:
-        """Release requests that depend on a rejected one; *came* is the last request submitted so far."""
-        while self._coming and self._coming[0][:2] <= (now, came):
+    def release_dependants(self, now: int, last: int) -> None:
+        """Release requests that depend on a rejected one; *last* is the last request submitted so far."""
+        while self._coming and self._coming[0][:2] <= (now, last):
             on = heapq.heappop(self._coming)[2]
             if self._taken[on]:
                 continue

@@ -19,8 +19,8 @@ from gridsim.machine.njit import njit_noalloc, records
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
-from gridsim.policy.slurm.owner import Owner
 
 OFF, REQUEUE, CANCEL = range(3)
 """Consequences of preemption for a job."""
@@ -172,7 +172,7 @@ def find_victims(entry, now, trial, picked, state, parts):  # type: ignore[no-un
         for place in range(needed):
             picked[_KEYS, place] = -_overlap(candidates[place], used, chosen, held)
         picked[_KEYS, needed - 1] = -len(trial.mask) - 1  # the last one first
-        _put_in_order(needed, 1, picked)
+        _sort_candidates(needed, 1, picked)
         needed = _fewest(needed, entry, candidates, trial, state, parts)
     used = _try_without(needed, entry, candidates, trial, state, parts)
     found = 0
@@ -204,12 +204,12 @@ def _find_candidates(entry, now, mask, picked, demands, held, rules):  # type: i
         if not rules.how[0]:
             keys[1, place], keys[2, place] = rules.own.rank[other], held.pieces[other]
         keys[3, place] = -rules.own.began[other]
-    _put_in_order(many, 4, picked)
+    _sort_candidates(many, 4, picked)
     return many
 
 
 @njit_noalloc
-def _put_in_order(many, rows, picked):  # type: ignore[no-untyped-def]
+def _sort_candidates(many, rows, picked):  # type: ignore[no-untyped-def]
     """Sort candidates by the first row of keys, then the second, and so on; stable."""
     candidates, order, spare, keys = picked[CANDIDATES], picked[_ORDER], picked[_SPARE], picked[_KEYS:]
     for place in range(many):

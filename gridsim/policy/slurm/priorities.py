@@ -10,12 +10,12 @@ import numpy as np
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.budgets import Budgets
+from gridsim.policy.slurm.entry_columns import SECOND, fixed_factors, shares_of, use_factors
 from gridsim.policy.slurm.factors import Factors, age_factor, weighted_of_one, weighted_sum
-from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.nodes import Bytes, Demands
-from gridsim.policy.slurm.owner import Owner
-from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, place_of, precedence_of
+from gridsim.policy.slurm.queue_sort import by_levels, in_order, levels_of, place_of, sort_columns_of
+from gridsim.policy.slurm.usage_limits import UsageLimits
 
 
 class Priorities:
@@ -36,7 +36,7 @@ class Priorities:
     classes : ((k, k) uint8, (n,) int64) or None
         Which classes of entries may preempt which (`gridsim.policy.slurm.preemption.Rules.may`), and the class of each
         entry; None without preemption.
-    budgets : Budgets or None
+    budgets : UsageLimits or None
         Usage limits, notified of usage.
     reset : callable or None
         Returns the last usage reset up to an instant; None without resets.
@@ -57,7 +57,7 @@ class Priorities:
         demands: Demands,
         boot: int,
         classes: tuple[Bytes, IntArray] | None = None,
-        budgets: Budgets | None = None,
+        budgets: UsageLimits | None = None,
         reset: Callable[[int], int] | None = None,
     ) -> None:
         self._site, self._boot, self._requests = site, boot, requests
@@ -74,15 +74,15 @@ class Priorities:
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
         self._request, free = demands["request"], (demands["reservation"] < 0).astype(np.int64)
-        self._came = requests.submit.astype(np.int64)
+        self._submitted = requests.submit.astype(np.int64)
         self._again = np.zeros(len(requests), dtype=bool)
         self._running: dict[int, None] = {}
         may, kind = classes or (np.zeros((1, 1), dtype=np.uint8), np.zeros(len(owners), dtype=np.int64))
-        self._precedence = precedence_of(may, kind, self._request, free, tier, self._came)
+        self._precedence = sort_columns_of(may, kind, self._request, free, tier, self._submitted)
         self.priority: IntArray = self._precedence.own["priority"]
         self._level = levels_of(may, kind)
 
-    def go_on(self, before: Priorities, kept: IntArray) -> None:
+    def resume(self, before: Priorities, kept: IntArray) -> None:
         """Take over from priorities of fewer requests; *kept* entries have the same numbers."""
         leaf = {pair: row for row, pair in enumerate(self.shares.users)}
         pairs = [(leaf[pair], row) for row, pair in enumerate(before.shares.users) if pair in leaf]
@@ -93,7 +93,7 @@ class Priorities:
         self.shares.used[:] = now
         for name in ("since", "priority", "_began", "_cores"):
             getattr(self, name)[kept] = getattr(before, name)[kept]
-        self._came[:], self._again, self._running = before._came, before._again, before._running
+        self._submitted[:], self._again, self._running = before._submitted, before._again, before._running
         self._calculated = before._calculated
 
     @property
@@ -117,11 +117,11 @@ class Priorities:
 
     def submitted(self, request: int, now: int) -> None:
         """Record a submission, which can differ from the log if users react or a job continues in another one."""
-        self._came[request] = now
+        self._submitted[request] = now
 
     def requeued(self, request: int, now: int) -> None:
         """Set the submit time of a requeued request to now."""
-        self._again[request], self._came[request] = True, now
+        self._again[request], self._submitted[request] = True, now
 
     def began(self, request: int, cores: float, now: int) -> None:
         """Record that a request holds cores from *now* on, or is billed for this number."""

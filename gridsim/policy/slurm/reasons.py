@@ -171,7 +171,7 @@ class Diary:
         self._request, self._code, self._at = array("q"), array("q"), array("q")
         self._eligible: IntArray = np.full(requests, -NEVER)
 
-    def go_on(self, entries: int) -> None:
+    def resume(self, entries: int) -> None:
         """Continue with a larger number of entries, after all changes were recorded."""
         self.reasons = self.reasons._replace(changed=np.zeros(2 * entries + 1, dtype=np.int64))
 

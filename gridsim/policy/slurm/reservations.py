@@ -16,8 +16,8 @@ import numpy as np
 from gridsim.machine.njit import njit_noalloc, records
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
+from gridsim.policy.slurm.queue_entries import reservation_names
 
 
 class Reservations(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gridsim.model.site import Scheduling
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.needs import SECOND
+from gridsim.policy.slurm.entry_columns import SECOND
 
 
 class Timing:

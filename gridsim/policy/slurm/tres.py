@@ -20,11 +20,11 @@ import numpy as np
 
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.site import Node, Site, SitePartition
-from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence, licences_asked
+from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence, licences_requested
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
+from gridsim.policy.slurm.queue_entries import label_of, names_of
 
 FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
 """Determination of the held amount: the requested amount, or the amount on the allocated nodes."""
@@ -73,7 +73,7 @@ def tracked_of(names: Sequence[str], requests: Requests, site: Site, demands: De
     asked: IntArray = np.zeros((len(demands), len(names)), dtype=np.int64)
     for column, name in enumerate(names):
         if name != BILLING:
-            asked[:, column] = _asked(name, requests, site, demands)
+            asked[:, column] = _requested_amount(name, requests, site, demands)
     weight = np.zeros((len(site.partitions), len(names)))
     for row, partition in enumerate(site.partitions):
         for name, each in partition.billing or ((CPU, 1.0),):
@@ -89,11 +89,11 @@ def tracked_of(names: Sequence[str], requests: Requests, site: Site, demands: De
         np.array([_MODES[site.priority.billed]], dtype=np.int64),
     )
     if BILLING in names:
-        _bill_asked(demands["part"].copy(), asked, names.index(BILLING), tracked)
+        _bill_requested(demands["part"].copy(), asked, names.index(BILLING), tracked)
     return tracked
 
 
-def _asked(name: str, requests: Requests, site: Site, demands: Demands) -> IntArray:
+def _requested_amount(name: str, requests: Requests, site: Site, demands: Demands) -> IntArray:
     """Return the demand of each entry for a resource."""
     nodes: IntArray = np.maximum(demands["nodes"], 1)
     if name == CPU:
@@ -114,7 +114,7 @@ def _asked(name: str, requests: Requests, site: Site, demands: Demands) -> IntAr
 def licences_of(requests: Requests, name: str) -> IntArray:
     """Return the number of licences of a name that each request needs (label ``licenses``)."""
     texts = names_of(requests, "licenses")
-    each = {text: licences_asked(text).get(name, 0) for text in dict.fromkeys(texts)}
+    each = {text: licences_requested(text).get(name, 0) for text in dict.fromkeys(texts)}
     return np.array([each[text] for text in texts], dtype=np.int64)
 
 
@@ -243,7 +243,7 @@ def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _bill_asked(partition, asked, column, tracked):  # type: ignore[no-untyped-def]
+def _bill_requested(partition, asked, column, tracked):  # type: ignore[no-untyped-def]
     """Set a column to the billing of the requested amounts of entries, truncated to integers."""
     for entry in range(len(asked)):
         asked[entry, column] = int(np.floor(bill(partition[entry], asked[entry], tracked) + 1e-9))
@@ -294,7 +294,7 @@ def tres_priority(requests: Requests, site: Site, demands: Demands) -> FloatArra
     tracked = tracked_of(names, requests, site, demands)
     there = np.array([_there(names, site, each) for each in site.partitions], dtype=np.int64)
     if BILLING in names:
-        _bill_asked(np.arange(len(there)), there, names.index(BILLING), tracked)
+        _bill_requested(np.arange(len(there)), there, names.index(BILLING), tracked)
     for name, weight in site.priority.tres:
         whole = there[demands["part"], names.index(name)]
         part = tracked.asked[:, names.index(name)] / np.maximum(whole, 1)

@@ -16,7 +16,7 @@ const gridsimWhy = (() => {
     Dependency: "a job that it depends on had not ended",
   };
 
-  // ---- numbers: formatted as in gridsim/words.py -------------------------------------------------------------
+  // ---- numbers: formatted as in gridsim/number_formatting.py -------------------------------------------------------------
 
   // Rounds ties to the even digit, as Python does; toFixed rounds them up.
   function fixed(value, digits) {
@@ -128,9 +128,9 @@ const gridsimWhy = (() => {
       return plain ? `${there}; ${span}` : `${there}: the jobs here have numbers alone, and no arrays or parts; expected the job's own (JobIDRaw of sacct); ${span}`;
     }
     const inside = rowsWhere(data.group, (value) => value === wanted.number), alike = inside.map((row) => idAt(data, row));
-    const untold = inside.filter((row) => idAt(data, row).task === SEVERAL);
-    if (untold.length === 1) return `${there}; its tasks are one line of the log: ${idOf(data, untold[0])}`;
-    if (untold.length) return several(data, { ...wanted, task: SEVERAL, part: ABSENT }, untold);
+    const unlisted = inside.filter((row) => idAt(data, row).task === SEVERAL);
+    if (unlisted.length === 1) return `${there}; its tasks are one line of the log: ${idOf(data, unlisted[0])}`;
+    if (unlisted.length) return several(data, { ...wanted, task: SEVERAL, part: ABSENT }, unlisted);
     if (!alike.length) {
       const groups = [...data.group].filter((_, i) => idAt(data, i).task !== ABSENT || idAt(data, i).part !== ABSENT);
       const near = nearest(groups, (value) => Math.abs(value - wanted.number));
@@ -180,17 +180,17 @@ const gridsimWhy = (() => {
     return rows;
   }
 
-  // Eligible part of the machine of each job, and reasons of its scheduler: as in gridsim/questions/parts.py.
-  function partsOf(packed, { pool, reach, free, told, word, spans, lacked }) {
+  // Eligible part of the machine of each job, and reasons of its scheduler: as in gridsim/questions/partition_view.py.
+  function partsOf(packed, { pool, eligible, free, reported, word, spans, lacked }) {
     let row = 0;
-    const said = new Map();
-    (told || []).forEach((step, k) => {
+    const byRow = new Map();
+    (reported || []).forEach((step, k) => {
       row += step;
-      if (!said.has(row)) said.set(row, []);
-      said.get(row).push([packed.words[word[k]], spans[k]]);
+      if (!byRow.has(row)) byRow.set(row, []);
+      byRow.get(row).push([packed.words[word[k]], spans[k]]);
     });
     const shortOf = lacked ? (i) => packed.lacks[lacked[i]] : null;
-    return { pool, reach, free, said, shortOf, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
+    return { pool, eligible, free, byRow, shortOf, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
   }
 
   // Stopped runs of each job before its last one, in order of time.
@@ -214,18 +214,18 @@ const gridsimWhy = (() => {
 
   function reasonsOf(one, row) {
     const total = new Map();
-    for (const [word, held] of one.said.get(row) || []) if (held > 0) total.set(word, (total.get(word) || 0) + held);
+    for (const [word, held] of one.byRow.get(row) || []) if (held > 0) total.set(word, (total.get(word) || 0) + held);
     return [...total].sort((a, b) => b[1] - a[1]);
   }
 
-  function roomOf(one, row) {
+  function scopeOf(one, row) {
     if (!one.pool) return one.pooled ? "pooled" : "machine";
     if (!one.clusters.length) return "nodes";
     return one.pool[row] >= 0 ? one.clusters[one.pool[row]][0] : "machine";
   }
 
   // Intervals of [submit, until] with enough free cores for a job.
-  function roomFor(data, one, row, submit, until) {
+  function freeTimesFor(data, one, row, submit, until) {
     const rows = [], there = among(one, row);
     for (let i = 0; i < data.jobs; i++) {
       const end = one.start[i] + one.held[i];
@@ -237,11 +237,11 @@ const gridsimWhy = (() => {
       keys[2 * k + 1] = (one.start[i] + one.held[i]) * 2097152 + 2 * k + 1;
     });
     keys.sort();
-    const room = [];
+    const freeTimes = [];
     let at = submit, free = sizeOf(data, one, row);
     const until_ = (time) => {
       const mark = Math.min(time, until);
-      if (mark > at && free >= one.width[row]) room.push([at, mark]);
+      if (mark > at && free >= one.width[row]) freeTimes.push([at, mark]);
       at = mark;
     };
     for (const key of keys) {
@@ -251,19 +251,19 @@ const gridsimWhy = (() => {
     }
     until_(until);
     for (const [from, to] of one.runs.get(row) || []) // the job itself held cores
-      room.splice(0, room.length, ...room.flatMap(([a, b]) => [[a, Math.min(b, from)], [Math.max(a, to), b]]).filter(([a, b]) => b > a));
-    return room;
+      freeTimes.splice(0, freeTimes.length, ...freeTimes.flatMap(([a, b]) => [[a, Math.min(b, from)], [Math.max(a, to), b]]).filter(([a, b]) => b > a));
+    return freeTimes;
   }
 
   // Time for which each job was first in order of arrival, while there were enough free cores for the explained job.
-  function standing(data, one, row, submit, room) {
+  function standing(data, one, row, submit, freeTimes) {
     const ticks = new Float64Array(data.jobs), there = among(one, row);
     let at = -Infinity, k = 0;
     for (let p = 0; p < one.placeOf(row); p++) {
       const i = one.order ? one.order[p] : p, until = one.start[i];
       if (until <= submit || until <= at || !there(i)) continue;
-      while (k < room.length && room[k][1] <= at) k++;
-      for (let j = k; j < room.length && room[j][0] < until; j++) ticks[i] += Math.min(room[j][1], until) - Math.max(room[j][0], at);
+      while (k < freeTimes.length && freeTimes[k][1] <= at) k++;
+      for (let j = k; j < freeTimes.length && freeTimes[j][0] < until; j++) ticks[i] += Math.min(freeTimes[j][1], until) - Math.max(freeTimes[j][0], at);
       at = until;
     }
     return ticks;
@@ -295,15 +295,15 @@ const gridsimWhy = (() => {
       }
       if ((sooner || later) && end === until && until > submit) freeing[i] = one.width[i];
     }
-    let room = roomFor(data, one, row, submit, until), reach = sizeOf(data, one, row), reasons = [];
-    let enough = tick * room.reduce((sum, [from, to]) => sum + to - from, 0), lacking = tick * (until - submit - lost) - enough;
-    if (one.reach) {
-      [reach, free, reasons, room] = [one.reach[row], one.free[row], reasonsOf(one, row), []];
+    let freeTimes = freeTimesFor(data, one, row, submit, until), eligible = sizeOf(data, one, row), reasons = [];
+    let enough = tick * freeTimes.reduce((sum, [from, to]) => sum + to - from, 0), lacking = tick * (until - submit - lost) - enough;
+    if (one.eligible) {
+      [eligible, free, reasons, freeTimes] = [one.eligible[row], one.free[row], reasonsOf(one, row), []];
       const sum = (lack) => reasons.reduce((total, [word, held]) => total + (LACKING.includes(word) === lack ? held : 0), 0);
       [lacking, enough] = [sum(true), sum(false)];
     }
-    if (one.shortOf) [lacking, enough, room] = [0, 0, []]; // resources other than cores matter
-    const first = standing(data, one, row, submit, room);
+    if (one.shortOf) [lacking, enough, freeTimes] = [0, 0, []]; // resources other than cores matter
+    const first = standing(data, one, row, submit, freeTimes);
     const seconds = (ticks) => data.origin + ticks * tick;
     const others = (weight, share, all) => largest(weight).map((i) => ({
       job: data.job[i], id: idOf(data, i), user: userOf(data, i), cores: one.width[i], start: seconds(one.start[i]),
@@ -311,8 +311,8 @@ const gridsimWhy = (() => {
     }));
     return {
       job: data.job[row], id: idOf(data, row), user: userOf(data, row), account: placeOf(data, "account", row), partition: placeOf(data, "partition", row),
-      cores: one.width[row], status: one.status(row), machine: data.cores, reach, free,
-      room: roomOf(one, row), reasons, refused: one.refused.get(row) || null, short_of: one.shortOf ? one.shortOf(row) : "",
+      cores: one.width[row], status: one.status(row), machine: data.cores, eligible, free,
+      scope: scopeOf(one, row), reasons, refused: one.refused.get(row) || null, short_of: one.shortOf ? one.shortOf(row) : "",
       submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
       estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? waited(one, row) * tick : NaN,
@@ -322,14 +322,14 @@ const gridsimWhy = (() => {
       holders: others(held, held, total), passing: others(passing, held, total),
       freeing: others(freeing, held, total), first: others(first, first, enough / tick),
       passers: [...users].sort((a, b) => b[1] - a[1]),
-      ...outlived(one, beyond, others, held, total, tick),
+      ...exceeded(one, beyond, others, held, total, tick),
     };
   }
 
   // Jobs that exceeded their predicted run times; no property if there are none.
-  function outlived(one, beyond, others, held, total, tick) {
+  function exceeded(one, beyond, others, held, total, tick) {
     const weight = beyond.map((ticks, i) => ticks * one.width[i]), rows = largest(weight);
-    return rows.length ? { outlived: others(weight, held, total).map((other, k) => ({ ...other, beyond: beyond[rows[k]] * tick })) } : {};
+    return rows.length ? { exceeded: others(weight, held, total).map((other, k) => ({ ...other, beyond: beyond[rows[k]] * tick })) } : {};
   }
 
   // Whether the chart has all jobs that held cores or waited while this one waited.
@@ -346,44 +346,44 @@ const gridsimWhy = (() => {
   function sentences(found, label) {
     const of = found.user ? ` of user ${found.user}` : "";
     const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
-    const asked = `Job ${called(found)}${of}${places.length ? ` (${places.join(", ")})` : ""} requested ${cores(found.cores)}${ofTold(found)} for ${duration(found.estimate)}`;
-    if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...datesTold(found)];
-    if (found.wait <= 0 && found.pieces + found.cut === 1) return [`${asked}, and started at once under ${label}: ${freeTold(found)}.`, ...datesTold(found)];
+    const asked = `Job ${called(found)}${of}${places.length ? ` (${places.join(", ")})` : ""} requested ${cores(found.cores)}${ofText(found)} for ${duration(found.estimate)}`;
+    if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...dateTexts(found)];
+    if (found.wait <= 0 && found.pieces + found.cut === 1) return [`${asked}, and started at once under ${label}: ${freeText(found)}.`, ...dateTexts(found)];
     const chain = found.pieces > 1 ? `, summed over the ${number(found.pieces)} pieces of its chain` : "";
     const lost = found.cut ? `, in addition to ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} ${found.interrupted ? "interrupted by absent nodes" : "stopped for other jobs"}` : "";
     const last = found.pieces + found.cut > 1 ? [`Its last ${found.cut ? "run" : "piece"} started ${duration(found.start - found.submit)} after submission; the following sentences cover the time until then.`] : [];
-    const told = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}${lost}.`, ...datesTold(found), ...(found.room === "nodes" ? saidTold(found) : roomTold(found)), ...last, queueTold(found)];
+    const texts = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}${lost}.`, ...dateTexts(found), ...(found.scope === "nodes" ? reasonTexts(found) : capacityTexts(found)), ...last, queueText(found)];
     if (found.holders.length) {
       const most = found.holders.map((one) => `${short(one)} (${cores(one.cores)}, ${percent(one.share)})`);
-      const there = WHOLE.includes(found.room) || found.reach >= found.machine ? "" : " there";
-      told.push(`While it waited, the ${most.length === 1 ? "job" : "jobs"} with the most core-hours${there} ${most.length === 1 ? "was" : "were"} ${listed(most)}.`);
+      const there = WHOLE.includes(found.scope) || found.eligible >= found.machine ? "" : " there";
+      texts.push(`While it waited, the ${most.length === 1 ? "job" : "jobs"} with the most core-hours${there} ${most.length === 1 ? "was" : "were"} ${listed(most)}.`);
     }
-    if (found.outlived) told.push(`While it waited, these jobs exceeded their predicted run times: ${listed(found.outlived.map((one) => `${short(one)} (${duration(one.beyond)})`))}.`);
-    if (found.freeing.length) told.push(`It started when ${listed(found.freeing.map(short))} ended.`);
-    return told;
+    if (found.exceeded) texts.push(`While it waited, these jobs exceeded their predicted run times: ${listed(found.exceeded.map((one) => `${short(one)} (${duration(one.beyond)})`))}.`);
+    if (found.freeing.length) texts.push(`It started when ${listed(found.freeing.map(short))} ended.`);
+    return texts;
   }
 
-  function datesTold({ submitted, started, wait, pieces, cut }) {
+  function dateTexts({ submitted, started, wait, pieces, cut }) {
     if (!submitted) return [];
     if (!started) return [`It was submitted at ${submitted}.`];
     if (started === submitted) return [wait <= 0 ? `It was submitted and started at ${submitted}.` : `It was submitted at ${submitted} and started within the same second.`];
     return [`It was submitted at ${submitted} and ${pieces + cut > 1 ? `its last ${cut ? "run" : "piece"} started` : "started"} at ${started}.`];
   }
 
-  function ofTold(found) {
-    const { room, reach, machine } = found, whole = `(the machine has ${number(machine)})`;
-    if (room === "nodes" && reach >= 0 && reach < machine) return ` of ${number(reach)} eligible ${whole}`;
-    return room === "nodes" || WHOLE.includes(room) ? ` of ${number(machine)}` : ` of ${number(reach)} in ${room} ${whole}`;
+  function ofText(found) {
+    const { scope, eligible, machine } = found, whole = `(the machine has ${number(machine)})`;
+    if (scope === "nodes" && eligible >= 0 && eligible < machine) return ` of ${number(eligible)} eligible ${whole}`;
+    return scope === "nodes" || WHOLE.includes(scope) ? ` of ${number(machine)}` : ` of ${number(eligible)} in ${scope} ${whole}`;
   }
 
-  function freeTold({ room, free }) {
-    if (room === "nodes") return `${are(free)} free on eligible nodes`;
-    if (room === "pooled") return `${are(free)} free in all partitions, which this policy treats as one pool`;
-    return `${are(free)} free${room === "machine" ? "" : ` in ${room}`}`;
+  function freeText({ scope, free }) {
+    if (scope === "nodes") return `${are(free)} free on eligible nodes`;
+    if (scope === "pooled") return `${are(free)} free in all partitions, which this policy treats as one pool`;
+    return `${are(free)} free${scope === "machine" ? "" : ` in ${scope}`}`;
   }
 
-  function saidTold(found) {
-    const when = `At its submission, ${freeTold(found)}.`;
+  function reasonTexts(found) {
+    const when = `At its submission, ${freeText(found)}.`;
     const parts = found.reasons.map(([word, held]) =>
       word === "None" ? `${duration(held)} until the next scheduling cycle` : `${duration(held)} ${word} (${MEANING[word] || "a limit of the site"})`);
     return parts.length ? [when, `Reasons for its wait: ${listed(parts)}.`] : [when];
@@ -395,11 +395,11 @@ const gridsimWhy = (() => {
     return found.status;
   }
 
-  function refusal({ asked, most, unit, rule }) {
-    if (most === null) return rule.startsWith("nodes of ") ? `no ${rule} can hold ${asked}` : `${asked} is not allowed by ${rule}`;
+  function refusal({ requested, most, unit, rule }) {
+    if (most === null) return rule.startsWith("nodes of ") ? `no ${rule} can hold ${requested}` : `${requested} is not allowed by ${rule}`;
     const amount = (value) => (unit === "s" ? duration(value) : `${number(value)} ${unit}`), [name, ...whose] = rule.split(" of ");
-    if (name === "nodes") return `${amount(asked)} are more than the ${amount(most)} of the ${rule}`;
-    return `${amount(asked)} is above ${name} ${amount(most)}${whose.length ? ` of ${whose.join(" of ")}` : ""}`;
+    if (name === "nodes") return `${amount(requested)} are more than the ${amount(most)} of the ${rule}`;
+    return `${amount(requested)} is above ${name} ${amount(most)}${whose.length ? ` of ${whose.join(" of ")}` : ""}`;
   }
 
   const LACKED = {
@@ -409,33 +409,33 @@ const gridsimWhy = (() => {
     nodes: "only its limits on nodes, or its request for exclusive nodes, prevented the start",
   };
 
-  function roomTold(found) {
-    const when = `At its submission, ${freeTold(found)}`;
+  function capacityTexts(found) {
+    const when = `At its submission, ${freeText(found)}`;
     if (found.short_of) return [`${when}; ${LACKED[found.short_of] || `it lacked only ${found.short_of}`}.`];
     if (!(found.enough > 0)) return [`${when}; until its start, there were never enough free cores for it.`];
     const kept = "there were enough, but the policy kept them for other jobs.";
-    const told = found.short > 0
+    const texts = found.short > 0
       ? [`${when}. For ${duration(found.short)} there were too few free cores for it; for ${duration(found.enough)} ${kept}`]
       : [`${when}; until its start ${kept}`];
     if (found.first.length) {
       const [one] = found.first;
-      told.push(`For ${percent(one.share)} of that time, ${short(one)}, which requested ${cores(one.cores)}, was first in the queue.`);
+      texts.push(`For ${percent(one.share)} of that time, ${short(one)}, which requested ${cores(one.cores)}, was first in the queue.`);
     }
-    return told;
+    return texts;
   }
 
-  function queueTold(found) {
+  function queueText(found) {
     const many = found.ahead > 1 ? `${number(found.ahead)} jobs` : found.ahead ? "One job" : "No job";
-    const told = `${many} ${found.ahead > 1 ? "were" : "was"} ahead of it in the queue${found.ahead ? ` (${work(found.ahead_work)})` : ""}`;
-    if (!found.passed) return `${told}; no later job started first.`;
+    const texts = `${many} ${found.ahead > 1 ? "were" : "was"} ahead of it in the queue${found.ahead ? ` (${work(found.ahead_work)})` : ""}`;
+    if (!found.passed) return `${texts}; no later job started first.`;
     const later = found.passed === 1 ? "One later job" : `${number(found.passed)} later jobs`;
     const largest = found.passed > 1 ? "the largest part by " : "";
     const most = found.passing.length ? `, ${largest}${short(found.passing[0])}` : "";
-    const whose = found.passed > 1 && found.passers.length ? `: ${whoseTold(found)}` : "";
-    return `${told}. ${later} started first (${work(found.passed_work)}${most})${whose}.`;
+    const whose = found.passed > 1 && found.passers.length ? `: ${whoseText(found)}` : "";
+    return `${texts}. ${later} started first (${work(found.passed_work)}${most})${whose}.`;
   }
 
-  function whoseTold(found) {
+  function whoseText(found) {
     const first = found.passers.slice(0, SHOWN);
     const shown = first.map(([user, count]) => `${number(count)} of ${user === found.user ? "the same user" : `user ${user}`}`);
     const rest = first.reduce((left, [, count]) => left - count, found.passed);

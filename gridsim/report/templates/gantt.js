@@ -78,7 +78,7 @@
       policies: [],
     };
     for (const [label, names] of Object.entries(pack.places || {})) data.places[label] = { names, values: await get(pack.columns[label]) };
-    for (const [label, told] of Object.entries(pack.colours || {})) data.colours[label] = { ...told, values: await get(pack.columns[label]) };
+    for (const [label, colour] of Object.entries(pack.colours || {})) data.colours[label] = { ...colour, values: await get(pack.columns[label]) };
     if (data.user) data.colours.user = { title: "user", names: data.names, values: data.user };
     if (pack.clusters) data.dag = await dag(pack, get, data);
     const bands = pack.bands || (pack.clusters && pack.clusters.length > 1 ? pack.clusters : null);
@@ -151,7 +151,7 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "reach", "free", "told", "word", "spans", "lacked", "predicted"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "eligible", "free", "reported", "word", "spans", "lacked", "predicted"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
@@ -161,7 +161,7 @@
     const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // users who react submit at times that depend on the policy
     const held = runtime || data.runtime;
     const width = cores || data.width; // allocated cores of each job, if they differ from the requested ones
-    if (cores) data.molded = true;
+    if (cores) data.moldable = true;
     const order = later ? Int32Array.from(submit.keys()).sort((a, b) => submit[a] - submit[b] || a - b) : null; // order of arrival
     const places = later ? new Int32Array(n) : null;
     if (later) order.forEach((row, place) => { places[row] = place; });
@@ -277,14 +277,14 @@
 
   // Classes of a label: the values with the most core-seconds, and all others.
   function nameColours(data, label, shown) {
-    const told = data.colours[label], area = new Map();
+    const colour = data.colours[label], area = new Map();
     for (let i = 0; i < data.jobs; i++)
-      area.set(told.values[i], (area.get(told.values[i]) || 0) + data.width[i] * Math.max(0, data.runtime[i]));
-    told.others = area.size;
-    told.top = [...area].filter(([value]) => value >= 0).sort((a, b) => b[1] - a[1]).slice(0, shown).map(([value]) => value);
-    told.others -= told.top.length;
-    const place = new Map(told.top.map((value, k) => [value, k]));
-    return Uint8Array.from(told.values, (value) => (place.has(value) ? place.get(value) : shown));
+      area.set(colour.values[i], (area.get(colour.values[i]) || 0) + data.width[i] * Math.max(0, data.runtime[i]));
+    colour.others = area.size;
+    colour.top = [...area].filter(([value]) => value >= 0).sort((a, b) => b[1] - a[1]).slice(0, shown).map(([value]) => value);
+    colour.others -= colour.top.length;
+    const place = new Map(colour.top.map((value, k) => [value, k]));
+    return Uint8Array.from(colour.values, (value) => (place.has(value) ? place.get(value) : shown));
   }
 
   function waitColours(data, one) {
@@ -307,10 +307,10 @@
 
   function legend(data, mode) {
     if (NAMES[mode]) return NAMES[mode].map((name, k) => [name, palette[mode][k]]);
-    const told = data.colours[mode], { number } = gridsimWhy.words;
-    if (told) {
-      const rows = told.top.map((value, k) => [`${told.title} ${told.names[value] || value}`, palette.user[k]]);
-      return told.others ? [...rows, ["all others", palette.user[palette.user.length - 1]]] : rows;
+    const colour = data.colours[mode], { number } = gridsimWhy.words;
+    if (colour) {
+      const rows = colour.top.map((value, k) => [`${colour.title} ${colour.names[value] || value}`, palette.user[k]]);
+      return colour.others ? [...rows, ["all others", palette.user[palette.user.length - 1]]] : rows;
     }
     return data.sizes.map((bound, k) => {
       const low = k ? data.sizes[k - 1] + 1 : 1;
@@ -398,8 +398,8 @@
       for (const hidden of why.querySelectorAll(".asking")) hidden.hidden = false;
     }
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
-    for (const [label, told] of Object.entries(data.colours)) colouring.insertBefore(new Option(told.title, label), colouring.querySelector("[value=wait]"));
-    if (data.molded) colouring.add(new Option("allocated cores", "given"));
+    for (const [label, colour] of Object.entries(data.colours)) colouring.insertBefore(new Option(colour.title, label), colouring.querySelector("[value=wait]"));
+    if (data.moldable) colouring.add(new Option("allocated cores", "given"));
     const rowsOf = root.querySelector("[name=rows]");
     if (rowsOf) {
       data.axes.forEach((axis, k) => rowsOf.add(new Option(axis.title.split(",")[0], String(k))));
@@ -445,12 +445,12 @@
       context.textBaseline = "middle";
       const { number } = gridsimWhy.words, banded = data.bands.length > 1;
       const axis = data.axes && data.axes[axisAt];
-      const told = (band) => (axis ? amountOf(axis, band.amount) : number(band.cores));
+      const amountText = (band) => (axis ? amountOf(axis, band.amount) : number(band.cores));
       if (banded) {
-        for (const band of data.bands) if (band.high * high >= 11) context.fillText(told(band), margin.left - 5, top + (band.above + band.high / 2) * high);
+        for (const band of data.bands) if (band.high * high >= 11) context.fillText(amountText(band), margin.left - 5, top + (band.above + band.high / 2) * high);
       } else {
         context.fillText("0", margin.left - 5, top + 5);
-        context.fillText(axis ? told(data.bands[0]) : number(data.cores), margin.left - 5, top + high - 5);
+        context.fillText(axis ? amountText(data.bands[0]) : number(data.cores), margin.left - 5, top + high - 5);
       }
       context.textAlign = "center";
       context.save();
@@ -672,20 +672,20 @@
       const chain = chainOf(row), job = data.job[row], needs = incoming(row);
       const listed = (rows) => (rows.length > 12 ? [...rows.slice(0, 6).map(nameOf), "…", ...rows.slice(-5).map(nameOf)] : rows.map(nameOf));
       const lines = [
-        `Job ${job}, ${nameOf(row)}: ${data.molded ? "requests " : ""}${gridsimWhy.words.number(data.width[row])} core${data.width[row] > 1 ? "s" : ""}${data.molded ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
+        `Job ${job}, ${nameOf(row)}: ${data.moldable ? "requests " : ""}${gridsimWhy.words.number(data.width[row])} core${data.width[row] > 1 ? "s" : ""}${data.moldable ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
           (needs.length ? `Needs ${listed(needs.map(([source]) => source)).join(", ")}.` : "Needs no other task."),
       ];
       const path = node("p", `Critical path of job ${job}, ${duration(data.dag.path[jobOf(row)])}, ${chain.length} task${chain.length > 1 ? "s" : ""}: ${listed(chain).join(" → ")}.`);
       path.className = "path";
       const table = document.createElement("table"), body = table.createTBody(), top = table.createTHead().insertRow();
-      const several = data.dag.clusters.length > 1, sized = data.molded ? ["cores", "ran"] : [];
+      const several = data.dag.clusters.length > 1, sized = data.moldable ? ["cores", "ran"] : [];
       for (const name of ["policy", "task starts", "waited when ready", ...sized, ...(several ? ["cluster"] : []), "job takes", "SLR"])
         top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow(), ran = one.start[row] >= 0;
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         line.append(node("td", ran ? when(one.start[row]) : "did not run"), node("td", ran ? duration(one.queued[row]) : ""));
-        if (data.molded) line.append(...sizedCells(one, row));
+        if (data.moldable) line.append(...sizedCells(one, row));
         if (several) line.append(node("td", ran ? data.dag.clusters[clusterOf(one, row)].name : ""));
         const took = responseOf(one, row);
         line.append(node("td", duration(took)), node("td", (took / data.dag.path[jobOf(row)]).toPrecision(3)));
@@ -838,7 +838,7 @@
     // Allocated cores, and requested ones if they differ.
     function coresOf(row, one) {
       const { number } = gridsimWhy.words, asked = number(data.width[row]), got = one ? number(one.width[row]) : "";
-      if (!data.molded) return ["Cores", asked];
+      if (!data.moldable) return ["Cores", asked];
       return one && one.start[row] >= 0 ? ["Cores", got === asked ? `${asked}, as requested` : `${got}, requested ${asked}`] : ["Requested cores", asked];
     }
 
@@ -885,7 +885,7 @@
       }
       rows.push(coresOf(row, one), ...heldOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "did not run" : duration(gridsimWhy.waited(one, row))]);
-      if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
+      if (one || !data.moldable) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       if (one && one.predicted && one.predicted[row] >= 0) rows.push(["Predicted", duration(one.predicted[row] * data.tick)]);
       return rows;
     }
@@ -920,14 +920,14 @@
       detail.hidden = row < 0;
       why.querySelector(".example").hidden = row >= 0;
       if (row < 0) return say([]);
-      ask.elements.asked.value = finder.value = gridsimWhy.idOf(data, row);
+      ask.elements.wanted.value = finder.value = gridsimWhy.idOf(data, row);
       tell(row, data.policies[Number(under.value)]);
     }
 
     // Screen readers announce only this element.
     function say(lines) {
       const together = (line) => line.replace(/(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))/g, "$1\u00a0");
-      why.querySelector(".said").replaceChildren(...lines.map((line) => node("p", together(line))));
+      why.querySelector(".explanation").replaceChildren(...lines.map((line) => node("p", together(line))));
     }
 
     const INSTEAD = "To explain it, use gridsim explain with the folder of this page and the number of the job.";
@@ -943,7 +943,7 @@
       const table = document.createElement("table");
       const body = table.createTBody();
       const top = table.createTHead().insertRow();
-      const columns = ["policy", "start", "wait", "too few free cores", "held by the policy", "later jobs first", ...(data.molded ? ["cores", "ran"] : [])];
+      const columns = ["policy", "start", "wait", "too few free cores", "held by the policy", "later jobs first", ...(data.moldable ? ["cores", "ran"] : [])];
       for (const name of columns) top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow();
@@ -951,7 +951,7 @@
         const ran = one.start[row] >= 0;
         line.append(node("td", ran ? when(one.start[row]) : "did not run"), node("td", ran ? duration(gridsimWhy.waited(one, row)) : ""));
         line.append(...reasons(one, row));
-        if (data.molded) line.append(...sizedCells(one, row));
+        if (data.moldable) line.append(...sizedCells(one, row));
       }
       table.createCaption().textContent = `Job ${gridsimWhy.idOf(data, row)} under each policy`;
       table.caption.className = "unseen";
@@ -961,17 +961,17 @@
     // Time with too few and with enough free cores, and number of later jobs that started first; empty if unknown.
     function reasons(one, row) {
       if (one.start[row] < 0 || !gridsimWhy.complete(data, one, row)) return ["", "", ""].map((text) => node("td", text));
-      const found = gridsimWhy.explain(data, one, row), { duration: told, number } = gridsimWhy.words;
-      return [told(found.short), told(found.enough), number(found.passed)].map((text) => node("td", text));
+      const found = gridsimWhy.explain(data, one, row), { duration: lengthText, number } = gridsimWhy.words;
+      return [lengthText(found.short), lengthText(found.enough), number(found.passed)].map((text) => node("td", text));
     }
 
     // The job of the search field below the chart.
     function question() {
-      const { row, unread, why: none } = gridsimWhy.rowOf(data, ask.elements.asked.value);
-      if (row >= 0) return find(ask.elements.asked.value);
+      const { row, unread, why: none } = gridsimWhy.rowOf(data, ask.elements.wanted.value);
+      if (row >= 0) return find(ask.elements.wanted.value);
       pin(-1);
-      const told = `${none[0].toUpperCase()}${none.slice(1)}.`;
-      return say([data.whole || unread ? told : `Job ${ask.elements.asked.value} is not on this page. ${INSTEAD}`]);
+      const text = `${none[0].toUpperCase()}${none.slice(1)}.`;
+      return say([data.whole || unread ? text : `Job ${ask.elements.wanted.value} is not on this page. ${INSTEAD}`]);
     }
 
     function find(asked) {

@@ -15,7 +15,7 @@ from gridsim.metrics.charges import (
     requested_slowdown,
     resource_charge,
 )
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
@@ -44,7 +44,7 @@ def _charged(jobs: Sequence[Mapping[str, Any]], cores: int) -> dict[str, dict[in
     rows = [{"estimate": job.get("runtime"), **job, "deadline": _agreed(job)} for job in jobs]
     workload = rigid_workload(rows, cores="cores", machine=cores, least=1)
     by_number = {job["id"]: job for job in jobs}
-    easy = whole(np.array([by_number[number]["easy_response"] for number in workload.job.tolist()]))
+    easy = to_us(np.array([by_number[number]["easy_response"] for number in workload.job.tolist()]))
     reference = _record(workload, workload.submit + easy, cores)
     record = _record(workload, workload.deadline, cores)
     slowdowns = category_slowdowns(reference)

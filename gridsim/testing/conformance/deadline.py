@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.time import MICROSECOND, to_us
 from gridsim.model.workload import Workload
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
@@ -93,8 +93,8 @@ def _compare_plans(
         if not plans:
             comparison.cannot("plan")
             continue
-        now, plan = moment["time"], plans.get(whole(moment["time"]))
-        expected = {job: whole(start) for job, start in moment["plan"].items()}
+        now, plan = moment["time"], plans.get(to_us(moment["time"]))
+        expected = {job: to_us(start) for job, start in moment["plan"].items()}
         found = None if plan is None else {str(job): start for job, start in plan.items()}
         comparison.equal(f"plan after {now} s (microseconds)", found, expected)
 
@@ -121,7 +121,7 @@ def _easy(record: Any, jobs: Sequence[Mapping[str, Any]]) -> Run:
     submits = dict(zip(record.workload.job.tolist(), record.workload.submit.tolist(), strict=True))
     for where, word, value, row in expected_of(comparison, rows, jobs):
         if word == "response":
-            comparison.equal(f"{where} (microseconds)", whole(row["end"]) - submits[row["job"]], whole(value))
+            comparison.equal(f"{where} (microseconds)", to_us(row["end"]) - submits[row["job"]], to_us(value))
         elif word in WORDS:
             comparison.equal(where, row[WORDS[word]], value)
         else:
@@ -139,13 +139,13 @@ def _deadlines(part: Mapping[str, Any], deadlines: Mapping[int, int], stringency
 
 
 def _relaxation(rows: Sequence[Mapping[str, Any]]) -> Run:
-    from gridsim.policy.scheduler.guaranteed import Guaranteed  # compiled kernels: only when something runs
+    from gridsim.policy.scheduler.deadline_guarantee import Guaranteed  # compiled kernels: only when something runs
 
     comparison = Comparison()
     for index, row in enumerate(rows):
         comparison.compares(row, ("R", "floor", "estimate", "artificial_response"))
         policy = Guaranteed(relaxation=row["R"], artificial_floor=row["floor"])
-        found = policy.artificial_response(whole(float(row["estimate"]))) / MICROSECOND
+        found = policy.artificial_response(to_us(float(row["estimate"]))) / MICROSECOND
         comparison.equal(f"relaxation[{index}]: artificial_response", found, row["artificial_response"])
     return comparison.verdict("relaxation")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.time import MICROSECOND, to_us
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.ranges import PROSE, moldable_workload
@@ -114,7 +114,7 @@ def _policy(name: str, parameters: Mapping[str, Any]) -> Spec:
     if name == "submit-fair-share":
         return Spec("planned", {"partition": share})
     others = {key: parameters[key] for key in ("backfill", "promise_order") if key in parameters}
-    return Spec("molding", {"partition": share, "reserve": _rule(parameters), **others})
+    return Spec("moldable", {"partition": share, "reserve": _rule(parameters), **others})
 
 
 def _rule(parameters: Mapping[str, Any]) -> Spec:
@@ -163,7 +163,7 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
     job = {"id": 1, "submit": 0, "estimate": part["job"]["runtime"], **part["job"]}
     shapes = Shapes(Requests(moldable_workload([job], cores)), Greedy(choices="all"), cores)
     blocks = part["free_blocks"]
-    times = np.array([whole(float(start)) for start, _, _ in blocks] + [whole(float(blocks[-1][1]))])
+    times = np.array([to_us(float(start)) for start, _, _ in blocks] + [to_us(float(blocks[-1][1]))])
     free = np.array([count for _, _, count in blocks] + [cores])
     size, high = len(times), min(part["limit"], int(shapes.table[MOST, 0]))
     high = max(high, int(shapes.table[LEAST, 0]))

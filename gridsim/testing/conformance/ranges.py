@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable, weight_bounds, weight_category
 from gridsim.model.speedup import Downey, Linear, Speedup, Table
-from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.time import MICROSECOND, to_us
 from gridsim.model.workload import Workload
 from gridsim.testing.conformance import running
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
@@ -115,7 +115,7 @@ def check_profile(case: Mapping[str, Any]) -> Outcome:
 
 def _profiled(comparison: Comparison, of: Mapping[str, Any], where: str, tolerance: float, table: Table) -> None:
     requested = np.array([of["requested"]])
-    runtime = whole(np.array([float(of["runtime"])]))
+    runtime = to_us(np.array([float(of["runtime"])]))
     points = of["seconds"]
     widest = max(table.last, int(requested[0]), *(point["processors"] for point in points))
     minimum, maximum = profile_range(requested, table, widest)

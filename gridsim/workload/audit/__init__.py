@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridsim.workload.audit.passes import Audit, Demand, Infeasible, audit
 from gridsim.workload.audit.rows import LogRows, Rows, TableRows
+from gridsim.workload.audit.scan import Audit, Demand, Infeasible, audit
 from gridsim.workload.audit.usage import Machine, Usage
 
 __all__ = ["Audit", "Demand", "Infeasible", "LogRows", "Machine", "Rows", "TableRows", "Usage", "audit"]

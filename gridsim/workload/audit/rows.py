@@ -14,12 +14,12 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.stream import Paths, files_of, name_of_all
 from gridsim.workload.formats.table.cells import Cells, TableFile, joined
 from gridsim.workload.formats.table.mapping import TableMapping
-from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, texts_of, words
+from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, split_cell, texts_of
+from gridsim.workload.formats.task_demands import GPU_TYPES
 from gridsim.workload.problems import SHOWN_LINES
 
 MOST = 1 << 20
@@ -71,10 +71,10 @@ class Busy:
 
     def add(self, keys: IntArray, start: FloatArray, end: FloatArray) -> None:
         """Add rows."""
-        room = max(MOST - len(self._columns[0]), 0)
-        self.full |= len(keys) > room
+        left = max(MOST - len(self._columns[0]), 0)
+        self.full |= len(keys) > left
         for column, values in zip(self._columns, (keys, start, end), strict=True):
-            column.add(values[:room])
+            column.add(values[:left])
 
     def found(self) -> dict[str, int]:
         """Return the number of repeated names (``names``), of their rows (``rows``), and of overlaps (``overlaps``).
@@ -166,7 +166,7 @@ class Tally:
     left_out: Counter[str] = field(default_factory=Counter)
     damaged: list[str] = field(default_factory=list)
     not_span: int = 0
-    runtimes_told: int = 0
+    runtimes_logged: int = 0
 
 
 class Rows(Protocol):
@@ -255,7 +255,7 @@ class TableRows:
             ran &= ~out
         tally.kept += int(np.count_nonzero(ran))
         told = ran & ~np.isnan(facts.runtime) & ~np.isnan(span)
-        tally.runtimes_told += int(np.count_nonzero(told))
+        tally.runtimes_logged += int(np.count_nonzero(told))
         tally.not_span += int(np.count_nonzero(told & (np.abs(span - facts.runtime) > 1)))
         start = np.where(np.isnan(facts.start), facts.end - runtime, facts.start)
         amounts = {name: np.maximum(np.nan_to_num(it), 0) for name, it in facts.amounts.items() if name not in _SHAPES}
@@ -290,7 +290,7 @@ class TableRows:
         if texts is None:
             return None
         separator = self._mapping.columns["gpu_kind"].separator
-        found = {text: _BAR.join(words(text, separator)) for text in set(texts)}
+        found = {text: _BAR.join(split_cell(text, separator)) for text in set(texts)}
         return [found[text] for text in texts]
 
 

@@ -12,9 +12,9 @@ from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import shown
 from gridsim.model.demand import Demands
 from gridsim.model.tasks import ANY_KIND, Tasks
-from gridsim.model.time import NEVER, IntArray, seconds, whole
+from gridsim.model.time import NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.asked import demands_of, told
+from gridsim.workload.formats.task_demands import demand_facts, demands_of
 
 Submit = float | Sequence[float]
 """Submit time of all workflows (s), or one for each; with more times than workflows, the workflows repeat in turn."""
@@ -37,8 +37,8 @@ class Graph:
 
 def check_tick(tick: float) -> int:
     """Return a tick in whole microseconds."""
-    length = whole(float(tick))
-    if not 1 <= length < whole(1e6):
+    length = to_us(float(tick))
+    if not 1 <= length < to_us(1e6):
         raise InputError(f"is {tick:g} s; expected at least a microsecond", field="tick")
     return length
 
@@ -52,7 +52,7 @@ def in_ticks(runtime: Sequence[float], tick: float) -> tuple[list[float], list[i
     ([1.235, 0.001, 0.5], [1])
     """
     length = check_tick(tick)
-    ticks = (whole(np.asarray(runtime, dtype=np.float64)) + length // 2) // length
+    ticks = (to_us(np.asarray(runtime, dtype=np.float64)) + length // 2) // length
     return seconds(np.maximum(ticks, 1) * length).tolist(), np.flatnonzero(ticks == 0).tolist()
 
 
@@ -114,7 +114,7 @@ def assembled(
     names = tuple(dict.fromkeys(graph.name for graph in graphs))
     demands = _demands(chosen, tasks)
     if demands is not None:
-        provenance = {**provenance, "demands": told(demands)}
+        provenance = {**provenance, "demands": demand_facts(demands)}
     return Workload.from_tasks(
         tasks,
         submit=times,
@@ -150,7 +150,7 @@ def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:
             f"{times.size} submit times for {count} workflows; expected one time for all workflows, or one for each",
             field="submit",
         )
-    micro = whole(times)
+    micro = to_us(times)
     bad = (micro < 0) | (micro >= NEVER)
     if bad.any():
         raise InputError(f"has {shown(times[bad][0])}; expected submit times from 0 s", field="submit")

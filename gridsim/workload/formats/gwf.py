@@ -199,7 +199,7 @@ class _Workflows:
         workflow = self._text(fields, "WorkflowID")
         if not workflow:
             raise InputError("is empty; expected a workflow", path=self.path, line=number, field="WorkflowID")
-        task = self._whole(number, fields, "JobID")
+        task = self._integer(number, fields, "JobID")
         if task in self._tasks:
             self._wrong(number, "JobID", f"{task} is also on line {self._tasks[task][2]}; expected a unique number")
         graph = graphs.setdefault(workflow, Graph(workflow))
@@ -254,7 +254,7 @@ class _Workflows:
         """Return the requested processors, or the allocated ones if there is no request."""
         named = [name for name in ("ReqNProcs", "NProcs") if name in self._columns]
         for name in named:
-            if (count := self._whole(number, fields, name)) > 0:
+            if (count := self._integer(number, fields, name)) > 0:
                 if count > MOST_CORES:
                     self._wrong(number, name, f"is {shown(count)}; expected at most {MOST_CORES:,} cores")
                 self.cores_field["requested" if name == "ReqNProcs" else "allocated"] += 1
@@ -263,7 +263,7 @@ class _Workflows:
             self._wrong(number, named[0], "is not above 0; expected at least 1 core")
         return 1
 
-    def _whole(self, number: int, fields: list[bytes], name: str) -> int:
+    def _integer(self, number: int, fields: list[bytes], name: str) -> int:
         return self._number(number, name, self._text(fields, name))
 
     def _number(self, number: int, name: str, text: str) -> int:

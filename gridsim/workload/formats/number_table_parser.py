@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.machine.njit import njit_noalloc, pays
+from gridsim.machine.njit import njit_noalloc, worth_compiling
 from gridsim.model.time import FloatArray, IntArray
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _NINE = b"\t\n\r +-.09"
@@ -39,7 +39,7 @@ def table_of(block: bytes, columns: int, many: bool) -> tuple[FloatArray, IntArr
         Table (rows, columns), and the line of each row, counted from 0, without blank lines. None if the block
         contains any other line, or if compiling would take longer.
     """
-    if not pays(parse, many):
+    if not worth_compiling(parse, many):
         return None
     most = block.count(b"\n") + 1
     table, lines = np.empty((most, columns)), np.empty(most, dtype=np.int64)

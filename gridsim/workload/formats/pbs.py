@@ -21,7 +21,6 @@ from gridsim.errors import InputError
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
-from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.pbs_record import (
     OF_JOBS,
@@ -32,12 +31,12 @@ from gridsim.workload.formats.pbs_record import (
     Needs,
     Open,
     Past,
-    asked,
     duration,
     fields_of,
     got,
     name_of,
     needs,
+    requested_cores,
     status,
     time,
 )
@@ -55,6 +54,7 @@ from gridsim.workload.formats.swf_rows import (
     WAIT,
     SwfRows,
 )
+from gridsim.workload.formats.task_demands import demand_facts, demands_of
 from gridsim.workload.problems import Problems
 
 _BEGINNING = re.compile(rb"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", re.MULTILINE)
@@ -284,7 +284,7 @@ class _Reading:
         row = [-1.0] * len(FIELDS)
         row[SUBMIT], row[WAIT] = submit, first - submit if first != -1 and submit != -1 else -1.0
         row[RUNTIME] = held + past.added if past is not None and held >= 0 else held
-        row[REQUESTED], row[ALLOCATED] = asked(fields), got(fields)
+        row[REQUESTED], row[ALLOCATED] = requested_cores(fields), got(fields)
         walltime = fields.get(b"Resource_List.walltime")
         row[ESTIMATE] = -1.0 if walltime is None else duration(walltime)
         row[STATUS] = status(fields, deleted, start != -1)
@@ -381,7 +381,7 @@ class _Reading:
             origin_shift=f"time 0 is {_date(origin)}",
             problems=self.problems.to_json(),
             records={kind: self.records[kind] for kind in sorted(self.records)},
-            **({} if demands is None else {"demands": told(demands)}),
+            **({} if demands is None else {"demands": demand_facts(demands)}),
         )
 
     def _starts(self) -> Iterator[float]:

@@ -110,7 +110,7 @@ def _chunk_cores(text: bytes, key: bytes) -> tuple[float, bool]:
 _usual_cores = lru_cache(maxsize=1 << 12)(_chunk_cores)
 
 
-def asked(fields: Fields) -> float:
+def requested_cores(fields: Fields) -> float:
     """Return the requested cores of a job; -1 if unknown."""
     number = _count(fields.get(b"Resource_List.ncpus"))
     for key, each in ((b"Resource_List.select", b"ncpus="), (b"Resource_List.nodes", b"ppn=")):
@@ -182,10 +182,10 @@ def _chunk_needs(text: bytes) -> tuple[int, int, int]:
     kinds = set()
     for count, parts in _chunks(text) if text else ():
         number = int(count) if count == count else 0
-        asked = dict(part.split(b"=", 1) for part in parts if b"=" in part)
-        memory += number * size(asked.get(b"mem", b""))
-        gpus += number * _small(asked.get(b"ngpus") or asked.get(b"gpus") or b"")
-        kinds.add(tuple(sorted(asked.items())))
+        requested_cores = dict(part.split(b"=", 1) for part in parts if b"=" in part)
+        memory += number * size(requested_cores.get(b"mem", b""))
+        gpus += number * _small(requested_cores.get(b"ngpus") or requested_cores.get(b"gpus") or b"")
+        kinds.add(tuple(sorted(requested_cores.items())))
         tasks += number
     alike = tasks if len(kinds) == 1 else 0
     return min(alike, int(_MOST_CORES)), min(memory, _MOST_MEMORY), min(gpus, int(_MOST_CORES))
@@ -296,7 +296,7 @@ class Past(NamedTuple):
         """Return the summary of one or more runs."""
         records = [fields_of(run.text) for run in runs]
         ran = [run.end - time(fields, b"start") for run, fields in zip(runs, records, strict=True)]
-        cores = [got(fields) if got(fields) > 0 else asked(fields) for fields in records]
+        cores = [got(fields) if got(fields) > 0 else requested_cores(fields) for fields in records]
         held = [each if 0 <= each < _LONGEST_HELD else 0.0 for each in ran]
         lost = sum(min(max(number, 0.0), _MOST_CORES) * each for number, each in zip(cores, held, strict=True))
         return cls(records[0], time(records[0], b"start"), len(runs), sum(held) if added else 0.0, lost)

@@ -142,7 +142,7 @@ def _in_utf8(stream: IO[bytes]) -> IO[bytes]:
     return io.BufferedReader(_Recoded(stream, encoding), 1 << 16)
 
 
-def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:
+def first_bytes(path: str | os.PathLike[str], size: int = 4096) -> bytes:
     """Return the first bytes of a file, decompressed; fewer if it is damaged."""
     with opened(path) as (stream, _):
         try:

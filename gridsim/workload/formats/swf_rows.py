@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import MOST_CORES
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
-from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import Column, Screen, plain
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS, Header, decoded
+from gridsim.workload.formats.task_demands import demand_facts, demands_of
 from gridsim.workload.problems import Problems
 
 JOB, SUBMIT, WAIT, RUNTIME, ALLOCATED, REQUESTED, ESTIMATE, STATUS, USER = 0, 1, 2, 3, 4, 7, 8, 10, 11
@@ -62,7 +62,7 @@ class SwfRows:
     memory: str | None = None
 
     in_order = True
-    """Whether a log with rows that are not in the order of their submit times is damaged."""
+    """True if a log with rows that are not in the order of their submit times is damaged."""
 
     def __init__(self, path: object, cores: int | None, problems: Problems) -> None:
         self.path, self.machine, self.problems = path, cores, problems
@@ -102,7 +102,7 @@ class SwfRows:
         """Screen the rows of one block and keep the columns of its jobs."""
         screen = Screen(self.problems, numbers, FIELDS)
         allocated, status = table[:, ALLOCATED].astype(np.int64), table[:, STATUS].astype(np.int64)
-        submit, runtime, estimate = (whole(table[:, field]) for field in (SUBMIT, RUNTIME, ESTIMATE))
+        submit, runtime, estimate = (to_us(table[:, field]) for field in (SUBMIT, RUNTIME, ESTIMATE))
         cores = self._cores(table, allocated)
         for code, count in zip(*np.unique(status, return_counts=True), strict=True):
             self._statuses[int(code)] += int(count)
@@ -172,14 +172,14 @@ class SwfRows:
             self._columns[name] = Column(column.dtype)
         self._columns[name].add(column)
 
-    def _whole(self, name: str, rows: IntArray | None = None) -> npt.NDArray[Any]:
+    def _full_column(self, name: str, rows: IntArray | None = None) -> npt.NDArray[Any]:
         """Return one column of the whole log, and release it."""
         column = self._columns.pop(name).close()
         return column if rows is None else column[rows]
 
     def _renumbered(self) -> tuple[IntArray, IntArray | None]:
         """Return unique job numbers, and the rows that stay if not all do."""
-        job, numbers = self._whole("job"), self._whole("number")
+        job, numbers = self._full_column("job"), self._full_column("number")
         if job[0] >= 0 and (job[1:] > job[:-1]).all():
             return job, None
         again = np.ones(len(job), dtype=bool)
@@ -194,28 +194,28 @@ class SwfRows:
         if not len(self._columns.get("job", ())):
             raise InputError(self.nothing(), path=self.path, line=self.lines)
         job, rows = self._renumbered()
-        submit = self._whole("submit")
+        submit = self._full_column("submit")
         kept = submit if rows is None else submit[rows]
         if (kept[1:] < kept[:-1]).any():
             order = np.argsort(kept, kind="stable")
             rows = order if rows is None else rows[order]
         job, submit = (column if rows is None else column[rows] for column in (job, submit))
-        labels = {name: self._whole(name, rows) for name in LABELS}
-        logged = {name: self._whole(name, rows) for name in ("wait", "status", "allocated", "preceding", "think")}
+        labels = {name: self._full_column(name, rows) for name in LABELS}
+        logged = {name: self._full_column(name, rows) for name in ("wait", "status", "allocated", "preceding", "think")}
         if (logged["preceding"] == UNKNOWN).all():
             del logged["preceding"], logged["think"]
         machine, key = self.header.cores()
-        cores, demands, entries = self._whole("cores", rows), None, {}
+        cores, demands, entries = self._full_column("cores", rows), None, {}
         if self.memory is not None:
-            memory = self._whole("memory", rows)
+            memory = self._full_column("memory", rows)
             demands = demands_of(cores=cores, memory=memory * cores)
             unknown = int(np.count_nonzero(memory == 0))
-            entries = {"demands": told(demands, memory=self.memory, memory_unknown=unknown)}
+            entries = {"demands": demand_facts(demands, memory=self.memory, memory_unknown=unknown)}
         return Workload(
             job=job,
             submit=submit,
-            runtime=self._whole("runtime", rows),
-            estimate=self._whole("estimate", rows),
+            runtime=self._full_column("runtime", rows),
+            estimate=self._full_column("estimate", rows),
             cores=cores,
             deadline=np.full(len(job), NEVER, dtype=np.int64),
             labels={name: column for name, column in labels.items() if (column != UNKNOWN).any()},

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.files import write_atomically
-from gridsim.model.time import MICROSECOND, NEVER, IntArray, whole
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, to_us
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.record import Record, Status
 from gridsim.workload.formats.stream import compressing
@@ -105,7 +105,7 @@ def _shift_clock(values: dict[str, list[str]], workload: Workload) -> None:
         return
     began = values.pop("UnixStartTime", ["-1"])[0]
     if began.isdecimal():
-        values["UnixStartTime"] = [_time(int(began) * MICROSECOND + whole(float(shift)))]
+        values["UnixStartTime"] = [_time(int(began) * MICROSECOND + to_us(float(shift)))]
     values.pop("StartTime", None)
     values.pop("EndTime", None)
 
@@ -147,7 +147,7 @@ def _fields(workload: Workload, record: Record | None) -> Iterator[Any]:
 
 
 def _logged_times(workload: Workload, name: str) -> IntArray | None:
-    return whole(workload.logged[name]) if name in workload.logged else None
+    return to_us(workload.logged[name]) if name in workload.logged else None
 
 
 def _texts(column: npt.NDArray[Any] | None) -> Iterator[str]:

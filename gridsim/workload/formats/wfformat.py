@@ -361,16 +361,16 @@ class _Workflow:
             for name in _named(task, "outputFiles", sizes):
                 makers.setdefault(name, []).append(place)
         volume = dict.fromkeys(self.graph.edges, 0.0)
-        beside = 0
+        attached = 0
         for place, task in enumerate(self._specified):
             for name in _named(task, "inputFiles", sizes):
                 for maker in makers.get(name, ()):
                     if (maker, place) in volume:
                         volume[maker, place] += sizes[name]
                     else:
-                        beside += maker != place
+                        attached += maker != place
         self.graph.volume = list(volume.values())
-        return beside
+        return attached
 
     def _machine_cores(self) -> int | None:
         """Return the cores of all machines together, None unless each machine has a value."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError, UnknownNameError, check_parameters
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import Workload

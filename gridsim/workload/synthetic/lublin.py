@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError, check_parameters
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.workload.synthetic.lublin_parameters import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError, check_parameters
 from gridsim.model.decimal_numbers import exact, rounded
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
 

@@ -52,10 +52,10 @@ def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, mo
     free = total - n * least
     if most is None:
         return rounded(least + simplex(n, free, rng), total, least)
-    room = float(most - least)
+    span = float(most - least)
     for _ in range(REDRAWS):
         parts = simplex(n, free, rng)
-        if parts.max() <= room:
+        if parts.max() <= span:
             return _capped(rounded(least + parts, total, least), most)
     if n > _DIRECT:
         raise InputError(
@@ -63,7 +63,7 @@ def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, mo
             f"too many for drawing within bounds (at most {_DIRECT:,}); allow larger parts",
             field="most",
         )
-    return _capped(rounded(least + room * bounded(n, free / room, rng), total, least), most)
+    return _capped(rounded(least + span * bounded(n, free / span, rng), total, least), most)
 
 
 def simplexes(totals: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:

@@ -63,7 +63,7 @@ class Cirne:
             If the workload has ranges already, or a job is wider than the machine.
         """
         machine = rigid_within(workload, self.cores)
-        requested, numbers = workload.asked
+        requested, numbers = workload.requested
         streams = rng.spawn(6)
         n = len(requested)
         smallest = smallest_sizes(streams[0].random(n))

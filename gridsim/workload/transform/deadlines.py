@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import exact
-from gridsim.model.time import NEVER, FloatArray, IntArray, whole
+from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload, recorded
 from gridsim.record import Record
 from gridsim.registry import Spec
@@ -152,18 +152,18 @@ def requested_deadlines(
 
     Examples
     --------
-    >>> whole_seconds = 1_000_000
-    >>> columns = [np.array([value]) * whole_seconds for value in (2, 10, 28)]
-    >>> int(requested_deadlines(*columns, 0.2)[0]) // whole_seconds
+    >>> rounded_seconds = 1_000_000
+    >>> columns = [np.array([value]) * rounded_seconds for value in (2, 10, 28)]
+    >>> int(requested_deadlines(*columns, 0.2)[0]) // rounded_seconds
     25
     """
     share = 1 - exact(stringency, "stringency")
     if share < 0:
         raise InputError(f"stringency {stringency} is above 1", field="stringency")
-    unit = whole(tick) * share.denominator
+    unit = to_us(tick) * share.denominator
     # Whole ticks and the remainder are separate, so that the product with the numerator fits into 64 bits.
     ticks, rest = response // unit, response % unit
-    shortened = ticks * share.numerator * whole(tick) + -(-(rest * share.numerator) // unit) * whole(tick)
+    shortened = ticks * share.numerator * to_us(tick) + -(-(rest * share.numerator) // unit) * to_us(tick)
     deadlines: IntArray = submit + np.maximum(runtime, shortened)
     return deadlines
 

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.decimal_numbers import exact, rounded, rounded_seconds
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload, recorded
 
 LARGEST_LOAD = 1000
@@ -93,7 +93,7 @@ class Duplicate:
         order, clock = rng.spawn(2)
         rounds = -(-count // len(workload)) if count else 0
         rows = [order.permutation(len(workload)) for _ in range(rounds)]
-        tick = whole(float(workload.provenance.get("tick", 1.0)))
+        tick = to_us(float(workload.provenance.get("tick", 1.0)))
         first, last = (int(workload.submit[place]) for place in (0, -1)) if len(workload) else (0, 0)
         ticks = clock.integers(0, (last - first) // tick, size=count, endpoint=True)
         return np.concatenate([np.zeros(0, dtype=np.int64), *rows])[:count], first + ticks * tick
@@ -151,8 +151,8 @@ class Expand:
             raise InputError(f"a run time exceeds the largest time if multiplied by {self.load}", field="load")
         expanded = replace(
             workload,
-            runtime=whole_seconds(workload.runtime, factor),
-            estimate=whole_seconds(workload.estimate, factor),
+            runtime=rounded_seconds(workload.runtime, factor),
+            estimate=rounded_seconds(workload.estimate, factor),
             logged={},
         )
         return recorded(expanded, self)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import IntArray, whole
+from gridsim.model.time import IntArray, to_us
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.deadlines import by_number
 
@@ -150,7 +150,7 @@ class NoisyEstimates:
         return recorded(noisy, self, too_short=short, deadlines_moved=moved)
 
     def _estimates(self, workload: Workload, rng: np.random.Generator) -> IntArray:
-        tick = whole(float(workload.provenance.get("tick", 1.0)))
+        tick = to_us(float(workload.provenance.get("tick", 1.0)))
         radius, angle = (by_number(workload.job, part) for part in rng.spawn(2))
         normal = np.sqrt(-2 * np.log(1 - radius)) * np.cos(2 * np.pi * angle)  # Box, Muller 1958
         ticks = np.floor(workload.runtime / tick * np.exp(self.spread * normal) + 0.5).astype(np.int64)

@@ -83,7 +83,7 @@ class MoldableJobs:
             If the workload has ranges already, or a job requests more cores than the machine has.
         """
         machine = rigid_within(workload, self.cores)
-        requested, numbers = workload.asked
+        requested, numbers = workload.requested
         minimum, maximum = factor_range(requested, self.range_factor, machine)
         if self.sequential == "stay":
             maximum = np.where(requested == 1, 1, maximum)
@@ -134,7 +134,7 @@ def rigid_within(workload: Workload, cores: int | None) -> int:
     if workload.moldable is not None:
         raise InputError("the jobs already have ranges of cores; give ranges once", field="moldable")
     machine = machine_cores(workload, cores)[0]
-    requested, numbers = workload.asked
+    requested, numbers = workload.requested
     if (requested > machine).any():
         row = int(np.argmax(requested > machine))
         raise InputError(

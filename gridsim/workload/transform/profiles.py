@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Linear, Speedup, Table
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
@@ -85,7 +85,7 @@ class Profiles:
         tables = self.tables()
         if self.absolute and (workload.tasks is not None or (workload.deadline < NEVER).any()):
             raise InputError("DAG jobs and jobs with deadlines must keep their run times", field="absolute")
-        requested, numbers = workload.asked
+        requested, numbers = workload.requested
         drawn = _drawn(requested, list(tables.values()), rng.random(len(requested)))
         minimum, maximum = _ranges(requested, list(tables.values()), drawn, machine)
         laws: list[Speedup] = [*tables.values(), Linear()]
@@ -137,7 +137,7 @@ def profile_range(requested: IntArray, table: Table, machine: int) -> tuple[IntA
 
 def _absolute(workload: Workload, made: Moldable, scaled: Any) -> Workload:
     """Return the jobs with the run times of their tables; estimates change in the same proportion."""
-    own = whole(made.relative[made.first[made.curve] + workload.cores - 1])
+    own = to_us(made.relative[made.first[made.curve] + workload.cores - 1])
     runtime = np.where(scaled, np.maximum(own, 1), workload.runtime)
     estimate = np.maximum(np.rint(workload.estimate * (runtime / workload.runtime)).astype(np.int64), 1)
     return replace(workload, runtime=runtime, estimate=estimate, logged={})

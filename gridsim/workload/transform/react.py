@@ -12,7 +12,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.reactions import NONE, Reactions
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 from gridsim.record import Record
 from gridsim.registry import Spec
@@ -216,7 +216,7 @@ class React:
         user = workload.labels.get("user", np.full(len(workload), UNKNOWN))
         if stated is None:
             _check(user, end)
-        found = habits(user, workload.submit, end, think=whole(self.think), gap=whole(self.gap), stated=stated)
+        found = habits(user, workload.submit, end, think=to_us(self.think), gap=to_us(self.gap), stated=stated)
         facts: dict[str, int] = {"sessions": found.sessions}
         facts["reacting"] = int(np.count_nonzero(found.reactions.answers))
         if stated is not None:
@@ -253,6 +253,6 @@ def _stated(workload: Workload, end: IntArray) -> tuple[Stated | None, int]:
     known = named & (workload.job[place] == preceding) & (place < np.arange(len(workload)))
     after = np.where(known, place, NONE)
     apart = np.where(known & (end[place] <= workload.submit), workload.submit - end[place], 0)
-    think = whole(np.asarray(workload.logged["think"], dtype=np.float64))
+    think = to_us(np.asarray(workload.logged["think"], dtype=np.float64))
     lost = int(np.count_nonzero(named & ~known))
     return (Stated(after, np.where((think >= 0) & (think < NEVER), think, apart)) if known.any() else None), lost

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import FloatArray, IntArray, seconds, whole
+from gridsim.model.time import FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
 from gridsim.workload.transform.estimates import with_estimates
@@ -67,7 +67,7 @@ class RoughEstimates:
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with these estimates; the estimate of a DAG job is its longest chain."""
-        tick = whole(float(workload.provenance.get("tick", 1.0)))
+        tick = to_us(float(workload.provenance.get("tick", 1.0)))
         tasks = workload.tasks
         if tasks is None:
             estimate = self._estimates(workload.runtime, tick, rng)
@@ -156,7 +156,7 @@ class ModalEstimates(Law):
         runtime = seconds(workload.runtime)
         maximum = customary_maximum(float(runtime.max(initial=0))) if self.maximum is None else self.maximum
         found = Modal.of(runtime, Law(*(getattr(self, it.name) for it in fields(Law))), rng, maximum=maximum)
-        estimate = whole(found.estimate)
+        estimate = to_us(found.estimate)
         modal, moved = with_estimates(workload, estimate)
         facts = {"maximum": maximum, "repaired": found.repaired, "deadlines_moved": moved}
         return recorded(modal, self, values=len(np.unique(estimate)), **facts)

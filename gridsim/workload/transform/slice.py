@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import NEVER, IntArray, seconds, whole
+from gridsim.model.time import NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import Workload, recorded
 
 
@@ -64,8 +64,8 @@ class Slice:
         InputError
             If it contains no job.
         """
-        low = 0 if self.start is None else int(np.searchsorted(workload.submit, whole(self.start)))
-        high = len(workload) if self.end is None else int(np.searchsorted(workload.submit, whole(self.end)))
+        low = 0 if self.start is None else int(np.searchsorted(workload.submit, to_us(self.start)))
+        high = len(workload) if self.end is None else int(np.searchsorted(workload.submit, to_us(self.end)))
         low += self.first + self.window * (self.jobs or 0)
         if self.jobs is not None:
             high = min(high, low + self.jobs)
@@ -101,9 +101,9 @@ def there(workload: Workload, since: float | None, until: float | None) -> Workl
     left = workload.submit if end is None else np.where(end < NEVER, end, _over(workload))
     kept = np.ones(len(workload), dtype=bool)
     if since is not None:
-        kept &= left >= whole(since) if end is None else left > whole(since)
+        kept &= left >= to_us(since) if end is None else left > to_us(since)
     if until is not None:
-        kept &= workload.submit < whole(until)
+        kept &= workload.submit < to_us(until)
     if not kept.any():
         raise InputError(f"the log has no job in that period; the workload is {workload!r}")
     part = workload.select(kept)

@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gridsim.number_formatting import duration
 from gridsim.report.markup import environment, style
-from gridsim.words import duration
 from gridsim_papers.verdict_table import margin_text, numbers, p_text
 from gridsim_papers.verdicts import RANKS, Verdict
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gridsim import InputError, Lublin, Workload, read_workload
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.workload.transform.slice import Slice
 
 __all__ = ["LOGS", "Log", "log_files", "logs_there", "seed_of", "window_of"]

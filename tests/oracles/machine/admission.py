@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Promises
 from gridsim.testing import admission_oracle as oracle
 from gridsim.testing.oracle import Job, Machine, jobs_of, play
+from tests.oracles.machine.free_capacity import reason
 from tests.oracles.machine.parts import Demand, Hold, Place
 from tests.oracles.machine.parts import Machine as Parts
 from tests.oracles.machine.placing import earliest
-from tests.oracles.machine.room import reason
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.translated import jobs_of as demands_of
 from tests.oracles.machine.translated import machine_of
@@ -180,7 +180,7 @@ def admitted(
     parts = machine_of(platform)
     demands = [job.demand.on(parts) for job in demands_of(workload)]
     jobs = jobs_of(workload)
-    how: Any = {"compress": compress, "overrun": overrun, "tick": whole(tick)}
+    how: Any = {"compress": compress, "overrun": overrun, "tick": to_us(tick)}
     machine = _Guarantor(list(jobs), platform.cores, *oracle.terms_of(algorithm, parameters), **how)
     machine.site = _Site(parts, rule or Rule(), demands)
     play(machine, "batched", None)

@@ -1,7 +1,7 @@
 """Properties of schedules of particular policies on machines of nodes, checked on a record (section 5.2).
 
 Times are whole microseconds. Each job must run once, and the queue order must be first-come. Properties of every
-schedule are in `gridsim.testing.demands`.
+schedule are in `gridsim.testing.demand_checks`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.record import Record
 from gridsim.testing.claims import Promise
+from tests.oracles.machine.free_capacity import can_be_placed, free_over
 from tests.oracles.machine.parts import Hold, Machine
 from tests.oracles.machine.placing import earliest
-from tests.oracles.machine.room import can_be_placed, free_over
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import machine_of, schedule_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridsim.registry import Spec
-from tests.oracles.machine.drawn import smallest
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import smallest
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import Job, schedule
 from tests.oracles.machine.translated import (

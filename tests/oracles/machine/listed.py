@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gridsim import Platform
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.prediction import Requested
 from gridsim.policy.presets import policy as scheduler_of
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Record
 from gridsim.registry import name_of
 from gridsim.testing.oracle import ORDERS
@@ -112,7 +112,7 @@ def compared(
     if len(workload) > MOST:
         return False
     machine, jobs = machine_of(platform), sorted(jobs_of(workload), key=lambda job: (job.submit, job.number))
-    tick, extend, instant = whole(options.get("tick", 1.0)), options.get("overrun") == "extend", options.get("instant")
+    tick, extend, instant = to_us(options.get("tick", 1.0)), options.get("overrun") == "extend", options.get("instant")
     if type(scheduler) is Planned and isinstance(scheduler.predict, Requested):
         plan = _Plan(machine, "conservative", rule or Rule(), k=0, compress=scheduler.compress, extend=extend)
         plan.tick, plan.every = tick, scheduler.compress_at == "every"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.oracles.machine.free_capacity import FreeCapacity, can_be_placed, fit, free_over
 from tests.oracles.machine.parts import Demand, Hold, Machine, Place
-from tests.oracles.machine.room import Room, can_be_placed, fit, free_over
 from tests.oracles.machine.rules import Rule, gpus_for, score
 
 __all__ = ["earliest", "place"]
 
 
-def place(machine: Machine, rule: Rule, demand: Demand, room: Room) -> list[Place]:
+def place(machine: Machine, rule: Rule, demand: Demand, room: FreeCapacity) -> list[Place]:
     """Return places of the tasks of a demand in placement order, or None if it does not fit."""
     numbers = range(len(machine.nodes))
     fits = {number: fit(machine, demand, room, number) for number in numbers}

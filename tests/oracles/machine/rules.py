@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gridsim.testing.conformance.machine import RULES
+from tests.oracles.machine.free_capacity import FreeCapacity, has_kind
 from tests.oracles.machine.parts import WHOLE, Demand, Machine, Node
-from tests.oracles.machine.room import Room, has_kind
 
 __all__ = ["RULES", "Rule", "Typical", "fragments", "gpus_for", "score", "typical_of"]
 
@@ -47,7 +47,7 @@ class Rule:
     typical: tuple[Typical, ...] = field(default=())
 
 
-def score(machine: Machine, rule: Rule, demand: Demand, room: Room, number: int) -> Fraction | int:
+def score(machine: Machine, rule: Rule, demand: Demand, room: FreeCapacity, number: int) -> Fraction | int:
     """Return the exact score of a node for the next task of a job; lowest first (section 3.5, [R21])."""
     if rule.name == "first":
         return 0
@@ -71,7 +71,7 @@ def score(machine: Machine, rule: Rule, demand: Demand, room: Room, number: int)
     return left if rule.name == "pack" else -left
 
 
-def gpus_for(machine: Machine, rule: Rule, demand: Demand, room: Room, number: int) -> tuple[int, ...]:
+def gpus_for(machine: Machine, rule: Rule, demand: Demand, room: FreeCapacity, number: int) -> tuple[int, ...]:
     """Return the GPUs of a node for the next task (section 3.4, [R13])."""
     free = room.gpus[number]
     if demand.gpu == 0:
@@ -93,7 +93,7 @@ def gpus_for(machine: Machine, rule: Rule, demand: Demand, room: Room, number: i
     return (min(able, key=lambda gpu: (afterwards(gpu), gpu)),)
 
 
-def _fragments(machine: Machine, rule: Rule, room: Room, number: int) -> int:
+def _fragments(machine: Machine, rule: Rule, room: FreeCapacity, number: int) -> int:
     return fragments(machine.nodes[number], rule.typical, room.amounts[number], room.gpus[number])
 
 

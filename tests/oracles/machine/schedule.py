@@ -13,9 +13,9 @@ from fractions import Fraction
 
 from gridsim.model.time import NEVER
 from gridsim.testing.oracle import ORDERS
+from tests.oracles.machine.free_capacity import reason
 from tests.oracles.machine.parts import Demand, Hold, Machine, Place
 from tests.oracles.machine.placing import earliest
-from tests.oracles.machine.room import reason
 from tests.oracles.machine.rules import Rule
 
 __all__ = ["Job", "Watcher", "schedule"]

@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from gridsim.model.time import NEVER
+from tests.oracles.machine.free_capacity import FreeCapacity, can_be_placed, fit, free_at, has_features, has_kind
 from tests.oracles.machine.parts import WHOLE, Demand, Hold, Machine, Node
-from tests.oracles.machine.room import Room, can_be_placed, fit, free_at, has_features, has_kind
 from tests.oracles.machine.rules import Typical, fragments
 from tests.oracles.machine.schedule import Job
 
@@ -59,7 +59,7 @@ def stranded(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
     """Return the mean share of each node resource that is free on nodes that fit no task of a waiting job."""
 
     def mean(name: str) -> Fraction:
-        def of_no_use(room: Room, waiting: Sequence[Job]) -> Fraction:
+        def of_no_use(room: FreeCapacity, waiting: Sequence[Job]) -> Fraction:
             some = [job for job in waiting if job.demand.tasks]
             idle = [n for n in range(len(machine.nodes)) if not any(_takes_one(machine, job, room, n) for job in some)]
             free = sum(sum(room.gpus[n]) if name == "gpu" else room.amounts[n][name] for n in idle)
@@ -70,7 +70,7 @@ def stranded(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
     return {name: mean(name) for name in (*machine.resources, "gpu") if _total(machine, name) > 0}
 
 
-def _takes_one(machine: Machine, job: Job, room: Room, number: int) -> bool:
+def _takes_one(machine: Machine, job: Job, room: FreeCapacity, number: int) -> bool:
     """Return whether a job fits on a node, limits on nodes aside."""
     without = replace(job.demand, min_nodes=1, max_nodes=None, tasks_per_node=None)
     return fit(machine, without, room, number) > 0
@@ -80,11 +80,11 @@ def fragmentation(machine: Machine, jobs: Sequence[Job], typical: Sequence[Typic
     """Return idle GPU capacity unusable by typical tasks, over all GPUs and over idle GPUs; means over time."""
     counts, total = sum(each.count for each in typical), _total(machine, "gpu")
 
-    def useless(room: Room) -> int:
+    def useless(room: FreeCapacity) -> int:
         numbers = range(len(machine.nodes))
         return sum(fragments(machine.nodes[n], typical, room.amounts[n], room.gpus[n]) for n in numbers)
 
-    def of_idle(room: Room) -> Fraction:
+    def of_idle(room: FreeCapacity) -> Fraction:
         idle = sum(map(sum, room.gpus))
         return Fraction(useless(room), counts * idle) if idle else Fraction(0)
 
@@ -92,7 +92,7 @@ def fragmentation(machine: Machine, jobs: Sequence[Job], typical: Sequence[Typic
     return whole, _mean(machine, jobs, lambda room, waiting: of_idle(room))
 
 
-def _mean(machine: Machine, jobs: Sequence[Job], of: Callable[[Room, Sequence[Job]], Fraction]) -> Fraction:
+def _mean(machine: Machine, jobs: Sequence[Job], of: Callable[[FreeCapacity, Sequence[Job]], Fraction]) -> Fraction:
     """Return the mean over time from first submit to last end."""
     ran = [job for job in jobs if job.end < NEVER]
     if not ran:

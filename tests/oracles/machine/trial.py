@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from tests.oracles.machine.free_capacity import FreeCapacity, has_features, has_kind
 from tests.oracles.machine.parts import WHOLE, Demand, Machine, Place
-from tests.oracles.machine.room import Room, has_features, has_kind
 from tests.oracles.machine.rules import Rule, gpus_for, score
 
 __all__ = ["first_complete", "possible"]
 
 
-def first_complete(machine: Machine, rule: Rule, demand: Demand, room: Room) -> list[Place] | None:
+def first_complete(machine: Machine, rule: Rule, demand: Demand, room: FreeCapacity) -> list[Place] | None:
     """Return the first complete placement in the order of a rule, or None."""
     if not _pools(demand, room):
         return None
 
-    def lay(places: list[Place], left: Room) -> list[Place] | None:
+    def lay(places: list[Place], left: FreeCapacity) -> list[Place] | None:
         if len(places) == demand.tasks:
             return places if _spread(demand, places) else None
         able = [node for node in range(len(machine.nodes)) if _takes(machine, demand, left, places, node)]
@@ -36,10 +36,10 @@ def first_complete(machine: Machine, rule: Rule, demand: Demand, room: Room) -> 
     return lay([], room)
 
 
-def possible(machine: Machine, demand: Demand, room: Room) -> bool:
+def possible(machine: Machine, demand: Demand, room: FreeCapacity) -> bool:
     """Return whether any placement exists, trying every node and every choice of GPUs."""
 
-    def lay(places: list[Place], left: Room) -> bool:
+    def lay(places: list[Place], left: FreeCapacity) -> bool:
         if len(places) == demand.tasks:
             return _spread(demand, places)
         # Tasks are equal, so it suffices to try them in node order.
@@ -56,7 +56,7 @@ def possible(machine: Machine, demand: Demand, room: Room) -> bool:
     return _pools(demand, room) and lay([], room)
 
 
-def _pools(demand: Demand, room: Room) -> bool:
+def _pools(demand: Demand, room: FreeCapacity) -> bool:
     return all(room.pools.get(name, 0) >= amount for name, amount in demand.pools.items())
 
 
@@ -72,7 +72,7 @@ def _choices(demand: Demand, free: list[int]) -> list[tuple[int, ...]]:
     return [()] if demand.gpu == 0 else list(combinations(able, count))
 
 
-def _takes(machine: Machine, demand: Demand, left: Room, places: list[Place], number: int) -> bool:
+def _takes(machine: Machine, demand: Demand, left: FreeCapacity, places: list[Place], number: int) -> bool:
     """Return whether a node can take another task, given the *places* of the others."""
     node, nodes = machine.nodes[number], [node for node, _ in places]
     if not has_features(node, demand) or not has_kind(node, demand):

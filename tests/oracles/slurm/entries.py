@@ -13,12 +13,12 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import UNKNOWN, Workload
 from tests.oracles.slurm.node_requests import Kind, NodeRequest, node_request_of
 
-__all__ = ["UNHEARD_OF", "WHOLE", "Entry", "Job", "jobs_of"]
+__all__ = ["UNKNOWN_PARTITION", "WHOLE", "Entry", "Job", "jobs_of"]
 
 WHOLE = -1
 """Memory value for all memory of a node."""
 
-UNHEARD_OF = "?"
+UNKNOWN_PARTITION = "?"
 """Marker of a reservation that the site does not have, or that excludes the user of the job."""
 
 
@@ -122,7 +122,7 @@ def _alternatives(job: Job, site: Site) -> list[tuple[str, bool, str]]:
     admitting = {each.name: each for each in reversed(site.reservations) if each.admits(user, account)}
     wanted: list[tuple[str, bool]] = [("", False)]
     if named and site.reservations:
-        wanted = [(name if name in admitting else UNHEARD_OF, False) for name in named.split(",")]
+        wanted = [(name if name in admitting else UNKNOWN_PARTITION, False) for name in named.split(",")]
         letting_go = {"NO_HOLD_JOBS_AFTER", "NO_HOLD_JOBS_AFTER_END"}
         if any(name in admitting and admitting[name].flags & letting_go for name, _ in wanted):
             wanted.append(("", True))

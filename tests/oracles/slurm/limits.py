@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gridsim.model.site import Association, Qos, Site, TresLimits
-from gridsim.model.site.tres import licences_asked
+from gridsim.model.site.tres import licences_requested
 from tests.oracles.slurm.entries import Entry
 from tests.oracles.slurm.nodes import Held
 from tests.oracles.slurm.tres import Used, asked, held_of, seconds
@@ -124,8 +124,8 @@ def may_run(entry: Entry, site: Site, running: Iterable[Held], used: Used | None
 def licences_free(entry: Entry, site: Site, running: Iterable[Held]) -> bool:
     """Return whether the requested licences exist and are free (licenses.html)."""
     held = [other.entry for other in running]
-    wanted = licences_asked(entry.job.words.get("licenses", ""))
-    taken = [licences_asked(other.job.words.get("licenses", "")) for other in held]
+    wanted = licences_requested(entry.job.words.get("licenses", ""))
+    taken = [licences_requested(other.job.words.get("licenses", "")) for other in held]
     return all(
         count + sum(each.get(name, 0) for each in taken) <= site.licences[name]
         for name, count in wanted.items()

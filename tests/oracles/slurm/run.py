@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridsim.model.site import Site
-from gridsim.model.time import NEVER, of_whole_seconds, whole
+from gridsim.model.time import NEVER, has_second_resolution, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from tests.oracles.slurm.entries import Job, jobs_of
@@ -201,9 +201,9 @@ def schedule(
     [0.0, 40.0, 50.0]
     """
     jobs = jobs_of(workload, site)
-    half_a_second_before = -SECOND // 2 if of_whole_seconds(workload.submit) else 0
-    scheduler = Scheduler(jobs, site, half_a_second_before if boot is None else whole(boot))
-    world = World(workload, scheduler, list(jobs), overrun == "extend", whole(tick), site.cores)
+    half_a_second_before = -SECOND // 2 if has_second_resolution(workload.submit) else 0
+    scheduler = Scheduler(jobs, site, half_a_second_before if boot is None else to_us(boot))
+    world = World(workload, scheduler, list(jobs), overrun == "extend", to_us(tick), site.cores)
     world.play()
     assert not scheduler.inside, "every job starts"
     return Schedule(world.record(), sorted(world.runs, key=lambda run: (run.start, run.row)))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gridsim.model.site import Site, SitePartition
 from gridsim.model.time import NEVER
-from tests.oracles.slurm.entries import UNHEARD_OF, Entry, Job
+from tests.oracles.slurm.entries import UNKNOWN_PARTITION, Entry, Job
 from tests.oracles.slurm.limits import licences_free, may_come, may_run, uses_will_be_forgotten
 from tests.oracles.slurm.nodes import Held, Pieces, left_by, select
 from tests.oracles.slurm.plan import Plan
@@ -211,7 +211,7 @@ class Scheduler:
         partition = entry.partition
         most_memory = self.site.most_memory if partition.most_memory is None else partition.most_memory
         return (
-            entry.reservation != UNHEARD_OF
+            entry.reservation != UNKNOWN_PARTITION
             and entry.reservation not in self.books.over
             and partition.state == "UP"
             and (bool(entry.reservation) or not partition.needs_reservation)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridsim.model.site import Node, Site, SitePartition
-from gridsim.model.site.tres import licences_asked
+from gridsim.model.site.tres import licences_requested
 from gridsim.model.time import NEVER
 from tests.oracles.slurm.entries import WHOLE, Entry
 from tests.oracles.slurm.nodes import Held
@@ -29,7 +29,7 @@ def asked(entry: Entry, name: str, site: Site) -> int:
     if name == "mem":
         return _memory(entry, site, nodes)
     if name.startswith("license/"):
-        return licences_asked(entry.job.words.get("licenses", "")).get(name.removeprefix("license/"), 0)
+        return licences_requested(entry.job.words.get("licenses", "")).get(name.removeprefix("license/"), 0)
     if name.startswith("gres/gpu:"):
         return entry.gpus * nodes if name == f"gres/gpu:{entry.job.words.get('gpu_type', '')}" else 0
     return {"cpu": entry.cores, "node": nodes, "gres/gpu": entry.gpus * nodes}[name]

@@ -92,14 +92,14 @@ def test_dearer_experiments_may_have_fewer_windows() -> None:
         DeadlineCampaign(fewer={"Q*": 1})
 
 
-def test_without_the_logs_the_model_stands_in(tmp_path: Path) -> None:
+def test_without_the_logs_the_model_replaces_them(tmp_path: Path) -> None:
     assert DeadlineCampaign().on(tmp_path).logs == ("model",)
     assert DeadlineCampaign().on(None).logs == ("model",)
     (tmp_path / "SDSC-SP2-1998-4.2-cln.swf.gz").touch()
     assert DeadlineCampaign().on(tmp_path).logs == ("sdsc",)
 
 
-def test_what_is_not_known_is_named(tmp_path: Path) -> None:
+def test_unknown_values_are_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="A-ctc-dup"):
         DeadlineCampaign(experiments=("A-ctc-dub",))
     with pytest.raises(UnknownNameError, match="sdsc"):
@@ -125,7 +125,7 @@ def test_fewer_jobs_with_deadlines_are_some_of_the_many(replicate: Replicate) ->
     assert 0.1 < asked[0].mean() < 0.3 < 0.7 < asked[1].mean() < 0.9
 
 
-def test_a_copy_that_arrives_with_its_original_asks_for_what_that_asked_in_the_window_alone(
+def test_a_copy_that_arrives_with_its_original_has_its_request_in_the_window_only(
     replicate: Replicate,
 ) -> None:
     alone, both = (replicate.workload(Point("same-arrival", load)) for load in (1.0, 1.6))
@@ -202,7 +202,7 @@ def test_fqops_of_users_without_tolerance_is_qops(rows: list[Row]) -> None:
         assert ours == plain
 
 
-def test_dynamic_packed_jobs_are_all_admitted_and_static_ones_where_there_is_room(rows: list[Row]) -> None:
+def test_dynamic_packed_jobs_are_all_admitted_and_static_ones_where_there_is_capacity(rows: list[Row]) -> None:
     refused: dict[tuple[str, float], float] = defaultdict(float)
     for row in rows:
         if row["metric"] == "deadline_unadmitted" and row["log"] in PACKED:

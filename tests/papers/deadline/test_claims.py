@@ -310,7 +310,7 @@ def one(made: Sequence[Row], question: Question = FIGURE_4) -> Judged:
     return found
 
 
-def test_a_reading_under_which_the_claim_holds_is_told() -> None:
+def test_a_reading_under_which_the_claim_holds_is_reported() -> None:
     gaps = {"qops": 0.0, "mrt": 0.1, "msb": -0.1, "msb?price=wait": 0.1, "msb?price=disturbance": -0.1}
     found = one(refusals(gaps))
     assert found.verdict.verdict == "holds partly"
@@ -318,7 +318,7 @@ def test_a_reading_under_which_the_claim_holds_is_told() -> None:
     assert "other interpretations: price wait: holds (unchanged: price disturbance)" in found.verdict.note
 
 
-def test_readings_that_were_not_run_are_not_told() -> None:
+def test_readings_that_were_not_run_are_not_reported() -> None:
     found = one(refusals({"qops": 0.0, "mrt": 0.1, "msb": 0.1}))
     assert found.verdict.verdict == "holds"
     assert found.further == {}
@@ -354,7 +354,7 @@ def test_a_missing_scheme_is_named() -> None:
     assert "'msb'" in found.verdict.note
 
 
-def test_a_number_that_is_there_twice_is_refused() -> None:
+def test_a_number_that_exists_twice_is_refused() -> None:
     with pytest.raises(InputError, match="two values of 'deadline_jobs' for window 0, stream 0"):
         Study.from_rows(refusals({"qops": 0.0}) * 2)
 
@@ -395,7 +395,7 @@ NOBODY = (
 """Logarithms of ratios of three categories."""
 
 
-def test_nobody_is_harmed_is_a_test_of_non_inferiority() -> None:
+def test_the_absence_of_harm_is_a_test_of_non_inferiority() -> None:
     parts = signed([("", values(numbers)) for numbers in NOBODY], -1, ratio=True, margin=0.05)
     assert [state(part) for part in parts] == ["shown", "open", "refuted"]
     assert [parts[0].a, parts[1].a] == pytest.approx([0.000019, 0.248042], abs=1e-6)
@@ -411,14 +411,14 @@ def test_a_harm_that_is_sure_but_within_the_margin_refutes_nothing(rng: np.rando
     assert (state(part), part.b) == ("shown", 1.0)
 
 
-def test_ratios_are_told_as_ratios() -> None:
+def test_ratios_are_reported_as_ratios() -> None:
     (part,) = signed([("half", changes(values([1, 2, 3]), values([2, 4, 6.1]), ratio=True))], -1, ratio=True)
     assert part.effect == pytest.approx(0.5, rel=0.01)
     assert part.low < part.effect < part.high
 
 
 @pytest.mark.parametrize(("mean", "wanted"), [(0.0, "shown"), (0.05, "refuted"), (-0.05, "refuted"), (0.02, "open")])
-def test_alike_needs_two_one_sided_tests(mean: float, wanted: str) -> None:
+def test_equivalence_needs_two_one_sided_tests(mean: float, wanted: str) -> None:
     numbers = mean + 0.005 * np.tile([1.0, -1.0], 6)
     (part,) = alike([("a", values(numbers))], 0.02)
     assert state(part) == wanted

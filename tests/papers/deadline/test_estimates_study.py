@@ -51,7 +51,7 @@ def test_exact_estimates_break_no_promise_wherever_the_slack_is(rows: list[Any])
     assert min(values(rows, "kept_share", part="short", spread=1.0, slack=1.0)) < 1
 
 
-def test_more_in_reserve_keeps_more_promises_and_turns_nobody_away(rows: list[Any]) -> None:
+def test_more_in_reserve_keeps_more_promises_and_rejects_no_job(rows: list[Any]) -> None:
     for spread in STUDY["SPREADS"]:
         kept = values(rows, "kept_share", slack_by="reserve", spread=spread)
         assert kept == sorted(kept)
@@ -80,7 +80,7 @@ def test_responses_are_stretched_exactly_and_no_deadline_stays_none() -> None:
     assert STUDY["stretched"](submit, deadline, 1.0).tolist() == deadline.tolist()
 
 
-def test_whose_promise_broke_is_told_from_whose_estimate_was_wrong() -> None:
+def test_broken_promises_are_distinguished_from_wrong_estimates() -> None:
     # The first job runs 20 s instead of 10 and so breaks its own promise and that of the second.
     jobs = Workload.from_columns(
         submit=[0, 0, 100], runtime=[20, 5, 5], estimate=[10, 5, 5], cores=[4, 4, 4], deadline=[10, 16, 105]

@@ -15,9 +15,9 @@ from scipy import stats
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.summary import DEADLINE_METRICS
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.policy.admission.feedback import Feedback
-from gridsim.policy.scheduler.guaranteed import Guaranteed
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
 from gridsim_papers.deadline.figures import caption, draw, heading, save
 from gridsim_papers.deadline.lines import Mean, StoredRows, gaps, lines_of, mean_of_windows
 from gridsim_papers.deadline.recipes import read_recipes
@@ -144,7 +144,7 @@ def test_pseudo_code_names_its_golden_cases(stated: list[dict[str, str]]) -> Non
             assert case in re.findall(r"\d+[bc]?", row["parameters"])
 
 
-def test_the_paper_of_2003_shows_numbers_beside_shares() -> None:
+def test_the_paper_of_2003_shows_numbers_with_shares() -> None:
     for number in (4, 5, 7, 8, 9, 10, 11, 12):
         metrics = {panel.y for panel in RECIPES[f"J03-F{number:02d}"].panels}
         assert {"deadline_unadmitted", "deadline_unadmitted_share"} < metrics
@@ -240,7 +240,7 @@ def test_panels_of_one_metric_have_one_axis_and_shares_stay_within_theirs(stored
     assert (low, high) == (0.0, pytest.approx(1.02))
 
 
-def test_lines_of_very_different_size_stand_on_a_logarithmic_axis() -> None:
+def test_lines_of_very_different_size_are_on_a_logarithmic_axis() -> None:
     values = {("qops", 1.0, 0, 0): 2.0, ("easy", 1.0, 0, 0): 900.0, ("qops", 1.2, 0, 0): 3.0}
     run = [row for row in plain_rows(values, fraction=0.2) if row["metric"] == "deadline_unadmitted_share"]
     metrics = ("non_deadline_response_mean", "non_deadline_slowdown_mean")
@@ -250,7 +250,7 @@ def test_lines_of_very_different_size_stand_on_a_logarithmic_axis() -> None:
 
 
 @pytest.mark.long
-def test_missing_rows_are_told_with_the_experiment_to_run(stored: StoredRows, rows: list[dict[str, Any]]) -> None:
+def test_missing_rows_are_reported_with_the_experiment_to_run(stored: StoredRows, rows: list[dict[str, Any]]) -> None:
     few = StoredRows((row for row in rows if row["method"] != "expansion"), USUAL)
     told = r"TR-F10 has no rows of 'deadline_unadmitted_share' with log ctc, method expansion, .*run.* A-ctc-exp"
     with pytest.raises(InputError, match=told):
@@ -263,7 +263,7 @@ def test_missing_rows_are_told_with_the_experiment_to_run(stored: StoredRows, ro
     draw(RECIPES["TR-F04"], few)
 
 
-def test_lines_and_points_that_are_missing_are_told_in_the_caption() -> None:
+def test_lines_and_points_that_are_missing_are_reported_in_the_caption() -> None:
     values = {(scheme, load, 0, 0): 0.1 for scheme in ("qops", "msb") for load in (1.0, 1.2, 1.4)}
     del values["msb", 1.2, 0, 0], values["msb", 1.4, 0, 0]
     stored = of_figure_4(values)
@@ -283,7 +283,7 @@ def test_points_at_the_utilisation_achieved_are_joined_in_order_of_load() -> Non
     assert np.asarray(response.get_ydata()) == pytest.approx([0.6, 0.8, 0.7])  # hours
 
 
-def test_places_that_a_recipe_does_not_ask_for_are_not_drawn(stored: StoredRows) -> None:
+def test_places_that_a_recipe_does_not_request_are_not_drawn(stored: StoredRows) -> None:
     assert (1000.0,) in stored.values("qos_charge", {"load": 1.3, "random_tolerance": True}, "tolerance")
     assert draw(RECIPES["P04-F03"], stored).axes[0].lines[0].get_xdata()[-1] < 51
 

@@ -93,7 +93,7 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
     assert run_campaign(SMALL, alone).units == 0
 
 
-def test_random_may_draw_anew_at_each_pass_and_keeps_its_name() -> None:
+def test_random_may_draw_again_at_each_cycle_and_keeps_its_name() -> None:
     tiny = GridCampaign(
         workloads=1, kinds=("prob",), loads=(1.2,), policies=("random", "srtf"), part=0.1, cluster_cores=100
     )
@@ -138,7 +138,7 @@ def test_cumulative_completion_counts_up_to_the_longest_makespan_of_the_policies
     assert found["late", "cumulative_completion"] == (1 + 10 - 10) * 4
 
 
-def test_queue_numbers_of_three_jobs_one_can_check_in_the_head() -> None:
+def test_queue_numbers_of_three_jobs_equal_a_calculation_by_hand() -> None:
     record = Record.from_rows(
         [
             {"submit": 0, "start": 0, "end": 4, "cores": 1},
@@ -159,7 +159,7 @@ SITE = gs.Workload.from_columns(
 )
 
 
-def test_the_industrial_rows_draw_shares_and_order_anew_and_nothing_else() -> None:
+def test_the_industrial_rows_draw_shares_and_order_again_and_nothing_else() -> None:
     rows = list(industrial_rows(SITE, 4, seeds=3))
     draws = {
         policy: {row["workload"] for row in rows if row["policy"] == policy and row["kind"] == KIND}
@@ -171,7 +171,7 @@ def test_the_industrial_rows_draw_shares_and_order_anew_and_nothing_else() -> No
     assert (with_shares(SITE, 1).labels["share"] == with_shares(SITE, 1).labels["share"]).all()
 
 
-def test_without_the_industrial_log_synthetic_jobs_stand_in(tmp_path: Path) -> None:
+def test_without_the_industrial_log_synthetic_jobs_replace_it(tmp_path: Path) -> None:
     small = IndustrialCampaign(seeds=1, jobs=60, cores=32)
     assert small.on(None).log == small.on(tmp_path / "swf").log == "model"
     rows = small.on(None).rows(small.on(None).units()[0])

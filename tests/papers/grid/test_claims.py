@@ -75,13 +75,13 @@ def test_srtf_has_the_better_mean_slr_at_120_per_cent(campaign_rows: list[Row]) 
 
 
 @pytest.mark.long
-def test_nobody_is_faster_than_the_critical_path(campaign_rows: list[Row]) -> None:
+def test_no_job_is_faster_than_the_critical_path(campaign_rows: list[Row]) -> None:
     assert min(row["value"] for row in campaign_rows if row["metric"] == "least_slr") >= 1
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("claim", ["G-09", "G-11", "G-12", "G-13", "G-15", "G-21", "G-26", "G-31"])
-def test_a_claim_that_holds_with_room_to_spare(found: Mapping[str, Verdict], claim: str) -> None:
+def test_a_claim_holds_by_a_wide_margin(found: Mapping[str, Verdict], claim: str) -> None:
     assert found[claim].verdict == "holds", found[claim].note
 
 
@@ -196,7 +196,7 @@ def test_higher_is_better_where_the_metric_says_so() -> None:
         (1.0, 0.8, "not shown"),
     ],
 )
-def test_alike_needs_a_test_of_equivalence(factor: float, spread: float, answer: str) -> None:
+def test_equal_values_need_a_test_of_equivalence(factor: float, spread: float, answer: str) -> None:
     assert judged(rows_of(noisy({"p-slr": factor}, spread)), alike("sd_slr")).verdict == answer
 
 

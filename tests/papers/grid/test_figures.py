@@ -11,7 +11,7 @@ import pytest
 
 from gridsim.errors import InputError
 from gridsim.metrics.campaign import Paired, compare_policies
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.report.figures import svg
 from gridsim_papers.grid import figures as pictures
 
@@ -127,7 +127,7 @@ def test_columns_are_as_good_as_rows(rows: list[dict[str, Any]]) -> None:
     assert svg(pictures.FIGURES["figure-9"](columns), "a") == svg(pictures.FIGURES["figure-9"](rows), "a")
 
 
-def test_what_is_not_in_the_rows_is_named(rows: list[dict[str, Any]]) -> None:
+def test_missing_rows_are_named(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(InputError, match="metric 'colour'"):
         pictures.bars(rows, "colour")
     with pytest.raises(InputError, match="policy 'easy'"):
@@ -158,7 +158,7 @@ def test_the_table_as_text_has_the_layout_of_the_paper(rows: list[dict[str, Any]
     assert re.fullmatch(r"\d+ \[\d+, \d+\]\*?'? \(printed 96\)", lines[1][1])
 
 
-def test_table_5_has_the_numbers_of_the_paper_beside(rows: list[dict[str, Any]]) -> None:
+def test_table_5_has_the_numbers_of_the_paper_next_to_it(rows: list[dict[str, Any]]) -> None:
     table = pictures.TABLES["table-5"](rows)
     assert [row["policy"] for row in table] == list(pictures.POLICIES)
     assert table[0]["printed_peak_in_flight"] == 489

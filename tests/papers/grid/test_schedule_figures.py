@@ -100,7 +100,7 @@ def test_tasks_of_a_record_stay_on_the_cores_of_their_cluster() -> None:
     assert tops == {"1.1": 0, "2": 0, "1.2": 2}
 
 
-def test_what_cannot_be_drawn_is_told() -> None:
+def test_figures_that_cannot_be_drawn_are_reported() -> None:
     with pytest.raises(InputError, match="2 names for 3 tasks"):
         chart(TWO, tasks=["T1", "T2"])
     many = MOST_TASKS + 1

@@ -88,14 +88,14 @@ def test_the_whole_grid_is_run_under_the_combined_scheme_and_its_predecessors() 
         assert len({p for p in grid if p.range_factor <= 4}) == 3 * 3 * 4
 
 
-def test_the_baseline_stands_beside_every_setting() -> None:
+def test_the_baseline_is_next_to_every_setting() -> None:
     points = MoldableCampaign().points()
     settings = {point._replace(scheme="") for point in points}
     assert {point._replace(scheme="") for point in points if point.scheme == BASELINE} == settings
     assert len(set(points)) == len(points)
 
 
-def test_what_is_not_known_is_named(tmp_path: Path) -> None:
+def test_unknown_values_are_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="mold-fig01"):
         MoldableCampaign(experiments=("mold-fig1",))
     with pytest.raises(UnknownNameError, match="sdsc"):
@@ -106,15 +106,15 @@ def test_what_is_not_known_is_named(tmp_path: Path) -> None:
         MoldableCampaign(bases=("-1",))
 
 
-def test_without_logs_and_measured_profiles_a_model_and_the_stand_in_are_taken(tmp_path: Path) -> None:
+def test_without_logs_and_measured_profiles_a_model_and_the_substitute_are_taken(tmp_path: Path) -> None:
     alone = MoldableCampaign().on(tmp_path)
     assert (alone.logs, alone.profiles) == (("model",), STANDIN)
     (tmp_path / "npb").mkdir()
     (tmp_path / "npb" / "npb-pi4-cluster.csv").touch()
     (tmp_path / "swf").mkdir()
     (tmp_path / "swf" / "SDSC-SP2-1998-4.2-cln.swf.gz").touch()
-    beside = MoldableCampaign().on(tmp_path / "swf")
-    assert (beside.logs, beside.profiles) == (("sdsc",), MoldableCampaign().profiles)
+    attached = MoldableCampaign().on(tmp_path / "swf")
+    assert (attached.logs, attached.profiles) == (("sdsc",), MoldableCampaign().profiles)
 
 
 def test_a_base_load_is_what_is_offered_at_load_factor_100(replicate: Replicate) -> None:
@@ -149,7 +149,7 @@ def test_every_way_to_a_higher_load_gets_there(replicate: Replicate, method: str
     assert offered == pytest.approx(1.25 * 0.65, rel=0.15)
 
 
-def test_ranges_are_around_what_is_asked_for_and_the_baseline_is_rigid(replicate: Replicate) -> None:
+def test_ranges_are_around_what_is_requested_and_the_baseline_is_rigid(replicate: Replicate) -> None:
     moldable = replicate.workload(Point(range_factor=4.0, scheme="moldable-base"))
     assert moldable.moldable is not None
     assert (moldable.moldable.minimum <= moldable.cores).all()
@@ -235,7 +235,7 @@ def test_every_panel_of_every_figure_finds_its_rows(rows: list[Row]) -> None:
                     assert math.isfinite(bars.changes[""].change)
 
 
-def test_a_folder_keeps_what_is_there_and_refuses_another_campaign(tmp_path: Path) -> None:
+def test_a_folder_keeps_existing_files_and_refuses_another_campaign(tmp_path: Path) -> None:
     campaign = MoldableCampaign(
         logs=("model",), windows=1, jobs=40, bases=("0.65",), experiments=("mold-m19",), profiles=STANDIN
     )

@@ -27,7 +27,7 @@ def test_windows_without_both_means_do_not_count() -> None:
     assert math.isnan(found.p)
 
 
-def test_categories_are_by_cores_asked_for_times_true_runtime_and_a_bound_is_of_the_lighter() -> None:
+def test_categories_are_by_cores_requested_times_true_runtime_and_a_bound_is_of_the_lighter() -> None:
     record = Record.from_rows(
         [
             {"submit": 0, "start": 0, "end": 25, "cores": 4},

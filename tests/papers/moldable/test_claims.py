@@ -189,7 +189,7 @@ IDS = [question.id for question in QUESTIONS]
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("claim", IDS)
-def test_a_claim_holds_in_rows_that_are_as_it_says(claim: str) -> None:
+def test_a_claim_holds_in_rows_that_are_as_it_states(claim: str) -> None:
     for one in verdicts("as claimed")[claim]:
         assert one.verdict.verdict == "holds", one
         assert one.verdict.n == WINDOWS
@@ -252,7 +252,7 @@ def test_figures_are_drawn_where_their_rows_are() -> None:
 
 
 @pytest.mark.long
-def test_a_log_may_stand_in_for_both_but_not_agree_with_itself() -> None:
+def test_a_log_may_substitute_for_both_but_not_agree_with_itself() -> None:
     model = Study(study("as claimed").stored, {"sdsc": "ctc"}, study("as claimed").cells)
     found = {one.verdict.claim: one.verdict for one in answers(model, QUESTIONS, (LOAD,))}
     assert found["M24"].verdict == "holds"
@@ -316,7 +316,7 @@ def test_signs_need_three_quarters_and_more_than_chance() -> None:
         signs([])
 
 
-def test_signs_of_all_jobs_are_parts_of_their_own() -> None:
+def test_signs_of_all_jobs_are_separate_parts() -> None:
     up, down, level = bar(0.2), bar(-0.2), bar(0.0)
     assert [state(part) for part in signs([(up, up), (down, down)])[1:]] == ["shown", "shown"]
     assert [state(part) for part in signs([(up, down), (up, level)])[1:]] == ["refuted", "open"]
@@ -359,7 +359,7 @@ def test_seven_categories_that_gain_are_almost_all_of_eight_and_hold_partly() ->
     assert base.lanes_gain(100.0)(Case(some)).answer == "holds partly"
 
 
-def test_profiles_that_were_not_run_are_told_and_the_others_judged() -> None:
+def test_profiles_that_were_not_run_are_reported_and_the_others_judged() -> None:
     made = study("as claimed")
     cells = {key: value for key, value in made.cells.items() if key[1].profiles != "npb-measured"}
     questions = [question for question in QUESTIONS if question.id in ("M35", "M36")]

@@ -100,7 +100,7 @@ def test_jobs_of_one_size_make_no_use_of_shares(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("claim", EXACT)
-def test_what_the_code_decides_holds(claim: str) -> None:
+def test_claims_decided_by_the_code_hold(claim: str) -> None:
     """M01, M15, M23."""
     found = EXACT[claim]()
     assert found.answer == "holds"

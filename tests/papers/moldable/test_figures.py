@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.report.figures import PALETTE
 from gridsim_papers.deadline.figures import heading
 from gridsim_papers.deadline.lines import StoredRows
@@ -176,7 +176,7 @@ def test_ticks_are_apart_and_none_is_no_change() -> None:
         assert "0 %" in [text.get_text() for text in axes.get_yticklabels()]
 
 
-def test_missing_rows_are_told_with_the_experiment_to_run() -> None:
+def test_missing_rows_are_reported_with_the_experiment_to_run() -> None:
     stored = of_figure_1({("conservative", ""): [100.0], ("moldable-start", ""): [90.0]})
     told = "S03-F07 has no rows of 'response_mean' with log ctc, base 0.65, .*against conservative; .* mold-fig07"
     with pytest.raises(InputError, match=told):

@@ -15,7 +15,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.protocols import Arrangement, Offer
+from gridsim.policy.protocols import Offer, PlannedStarts
 from gridsim.policy.queue import Requests
 
 SECOND = 1_000_000
@@ -55,7 +55,7 @@ def test_a_place_is_found_without_being_taken() -> None:
     assert plan.next_start() == NEVER
 
 
-def test_what_is_due_runs_until_its_estimate() -> None:
+def test_due_jobs_run_until_their_estimates() -> None:
     plan = plan_of((3, 10), (4, 10), (1, 8))
     for request in range(3):
         enter(plan, request)
@@ -66,7 +66,7 @@ def test_what_is_due_runs_until_its_estimate() -> None:
     assert plan.next_start() == 10 * SECOND
 
 
-def test_what_an_early_end_gives_back_can_be_taken() -> None:
+def test_capacity_released_by_an_early_end_can_be_used() -> None:
     plan = plan_of((4, 10), (4, 5))
     enter(plan, 0)
     plan.due(0)
@@ -91,7 +91,7 @@ def test_each_request_of_the_order_moves_while_all_others_stay(order: list[int],
     assert {request: start // SECOND for request, start in plan.starts().items()} == planned
 
 
-def test_a_plan_made_anew_respects_who_runs_longer() -> None:
+def test_a_new_plan_respects_jobs_that_run_longer() -> None:
     plan = plan_of((4, 10), (3, 10), (4, 10))
     for request in range(3):
         enter(plan, request)
@@ -129,7 +129,7 @@ def test_an_arrangement_is_adopted_whole() -> None:
     enter(plan, 0)
     plan.due(0)
     enter(plan, 1)
-    plan.adopt(Arrangement(np.array([2, 1]), np.array([10 * SECOND, 12 * SECOND])), SECOND)
+    plan.adopt(PlannedStarts(np.array([2, 1]), np.array([10 * SECOND, 12 * SECOND])), SECOND)
     assert plan.starts() == {2: 10 * SECOND, 1: 12 * SECOND}
     assert plan.earliest(0, SECOND) == 22 * SECOND
     alone = plan.search(0, NEVER, SECOND)

@@ -13,7 +13,7 @@ from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.trial import LATE
 from gridsim.policy.admission.trial_on_nodes import NodeSearch, NodeTrial
 from gridsim.policy.placement import First, Pack, Random
-from gridsim.policy.places import Laid, holdings_of
+from gridsim.policy.placement_bridge import PlacementLog, holdings_of
 from gridsim.policy.queue import ClusterView, Requests
 
 
@@ -26,9 +26,9 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
     requests = Requests(workload)
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
-    view = ClusterView(cluster.cores, requests, asked=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
-    laid = Laid(holdings_of(view, rule, np.random.default_rng(1)))
-    plan = Plan(requests, cluster.cores, laid=laid)
+    view = ClusterView(cluster.cores, requests, demands=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
+    laid = PlacementLog(holdings_of(view, rule, np.random.default_rng(1)))
+    plan = Plan(requests, cluster.cores, placement_log=laid)
     for row in range(jobs - 1):
         plan.reserve(row, plan.earliest(row, 0))
     return plan.search(jobs - 1, NEVER, 0)
@@ -46,11 +46,11 @@ def test_a_run_of_requests_lies_as_one_after_the_other_does(rule: object) -> Non
     search = searched(rule)
     order = np.random.default_rng(2).permutation(len(search.rows))
     trial, slow = empty(search), empty(search).holdings
-    assert trial.lay_down(order, False, -1, np.inf) == len(order)
+    assert trial.place_all(order, False, -1, np.inf) == len(order)
     for row, estimate in zip(search.rows[order].tolist(), search.estimate[order].tolist(), strict=True):
         start = slow.first_place(row, estimate, 0)
         slow.put(row, start, start + estimate, promise=True)
-    assert all(trial.holdings.is_alike(slow, row) for row in search.rows[order])
+    assert all(trial.holdings.is_same_hold(slow, row) for row in search.rows[order])
     assert trial.starts[order].tolist() == slow.floor[8][1, search.rows[order]].tolist()
 
 
@@ -58,19 +58,19 @@ def test_a_run_ends_before_who_would_be_late_or_dear() -> None:
     search = searched(First())
     order = np.arange(len(search.rows))
     trial = empty(search)
-    trial.lay_down(order, False, -1, np.inf)
+    trial.place_all(order, False, -1, np.inf)
     starts = trial.starts.copy()
     late = int(np.argmax(starts > 20 * MICROSECOND))
     search.due[late] = int(starts[late] + search.estimate[late]) - 1
     again = empty(search)
-    assert (again.lay_down(order, False, -1, np.inf), again.state[LATE]) == (late, True)
+    assert (again.place_all(order, False, -1, np.inf), again.state[LATE]) == (late, True)
     dear = empty(search)
     waits = np.cumsum(starts)
-    count = dear.lay_down(order[:late], False, 1, float(waits[late - 2]))
+    count = dear.place_all(order[:late], False, 1, float(waits[late - 2]))
     assert (count, dear.state[LATE]) == (int(np.argmax(waits >= waits[late - 2])), False)
 
 
-def test_who_is_put_back_lies_where_the_plan_has_it() -> None:
+def test_a_job_that_is_put_back_lies_where_the_plan_has_it() -> None:
     search = searched(First())
     trial = empty(search)
     for job in range(len(search.rows) - 1):

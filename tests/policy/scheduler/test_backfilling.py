@@ -41,16 +41,16 @@ def starts(rows: Sequence[Row], policy: Any, cores: int = 4, **options: Any) -> 
 BLOCKED_HEAD = [(0, 10, 3), (1, 10, 2), (2, 5, 1)]
 
 
-def test_strict_lets_nobody_pass_a_blocked_head() -> None:
+def test_strict_lets_no_job_pass_a_blocked_head() -> None:
     assert starts(BLOCKED_HEAD, "fcfs") == [0, 10, 10]
 
 
 @pytest.mark.parametrize("policy", ["easy", "first-fit", "depth", "conservative"])
-def test_a_short_narrow_job_passes_where_it_delays_nobody(policy: str) -> None:
+def test_a_short_narrow_job_passes_where_it_delays_no_job(policy: str) -> None:
     assert starts(BLOCKED_HEAD, policy) == [0, 10, 2]
 
 
-def test_easy_holds_back_what_would_delay_the_head() -> None:
+def test_easy_holds_back_what_would_delay_the_first_job() -> None:
     rows = [(0, 10, 3), (1, 10, 4), (2, 20, 1)]
     assert starts(rows, "easy") == [0, 10, 20]
     assert starts(rows, "first-fit") == [0, 22, 2]
@@ -62,7 +62,7 @@ def test_a_wide_job_can_starve_under_first_fit() -> None:
     assert starts(rows, "easy")[1] == 10
 
 
-def test_a_long_job_passes_on_cores_that_the_head_will_not_need() -> None:
+def test_a_long_job_passes_on_cores_that_the_first_job_will_not_need() -> None:
     rows = [(0, 10, 3), (1, 10, 3), (2, 100, 1)]
     assert starts(rows, "easy") == [0, 10, 2]
 
@@ -81,7 +81,7 @@ def test_all_jobs_that_end_at_the_shadow_time_count_for_the_extra_cores() -> Non
     assert starts(rows, "easy") == [0, 0, 10, 2]
 
 
-def test_a_job_that_ends_at_the_shadow_time_delays_nobody() -> None:
+def test_a_job_that_ends_at_the_shadow_time_delays_no_job() -> None:
     assert starts([(0, 10, 3), (1, 10, 4), (2, 8, 1)], "easy") == [0, 10, 2]
     assert starts([(0, 10, 3), (1, 10, 4), (2, 9, 1)], "easy") == [0, 10, 20]
 
@@ -100,7 +100,7 @@ def test_a_reservation_of_easy_is_no_promise() -> None:
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
-def test_who_comes_later_is_promised_nothing_before_it_came(engine: Any) -> None:
+def test_a_job_that_arrives_later_is_promised_nothing_before_it_arrived(engine: Any) -> None:
     # At 2 the third job cannot run for 9 s with the reservation of the second at 10; since 1 it could have. The last
     # one starts ahead of both.
     rows = [(0, 10, 2), (1, 10, 4), (2, 9, 2), (3, 1, 1)]
@@ -108,7 +108,7 @@ def test_who_comes_later_is_promised_nothing_before_it_came(engine: Any) -> None
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
-def test_who_comes_before_the_head_takes_its_promise(engine: Any) -> None:
+def test_a_job_that_precedes_the_first_job_takes_its_promise(engine: Any) -> None:
     # Under sjf the third job is first from 2 on, and the last one may run until 10 on the cores that it leaves.
     rows = [(0, 10, 2), (1, 10, 4), (2, 5, 3), (3, 9, 1)]
     assert starts(rows, "easy?ordering=sjf", engine=engine) == [0, 15, 10, 3]
@@ -145,7 +145,7 @@ def test_without_waiting_jobs_every_rule_is_the_same(rows: Sequence[Row]) -> Non
 @pytest.mark.long
 @quiet
 @given(rows_of_jobs, st.sampled_from(["fifo", "sjf", "ljf", "saf", "laf", "narrowest", "widest"]))
-def test_an_ordering_asked_once_gives_what_it_gives_when_asked_at_each_pass(rows: Sequence[Row], name: str) -> None:
+def test_a_static_ordering_gives_the_same_when_evaluated_at_each_cycle(rows: Sequence[Row], name: str) -> None:
     class Again:
         """The same ranks, computed in each scheduling cycle or after each start."""
 
@@ -233,7 +233,7 @@ class LastFirst:
         return -queue.submit
 
 
-def test_an_ordering_without_a_word_about_changes_is_asked_at_each_pass() -> None:
+def test_an_ordering_that_declares_no_changes_is_evaluated_at_each_cycle() -> None:
     assert starts([(0, 10, 4), (1, 1, 4), (2, 1, 4), (3, 1, 4)], LastFirst()) == [0, 12, 11, 10]
 
 
@@ -249,7 +249,7 @@ class Turning:
         return queue.estimate if queue.state["free"] % 2 else -queue.estimate
 
 
-def test_an_ordering_that_changes_with_every_start_is_asked_after_each() -> None:
+def test_an_ordering_that_changes_with_every_start_is_evaluated_after_each() -> None:
     """Four cores free: the longest first; three: the shortest; two: the longest; one: the shortest."""
     Turning.asked.clear()
     rows = [(0, 10, 1), (0, 20, 1), (0, 30, 1), (0, 40, 1), (0, 50, 1)]
@@ -257,7 +257,7 @@ def test_an_ordering_that_changes_with_every_start_is_asked_after_each() -> None
     assert Turning.asked[:4] == [5, 4, 3, 2]
 
 
-def test_free_cores_are_told_to_orderings() -> None:
+def test_orderings_get_the_free_cores() -> None:
     seen: list[tuple[int, int]] = []
 
     class Spy(LastFirst):
@@ -325,7 +325,7 @@ def test_per_event_decides_after_each_arrival_and_counts_cores_that_come_free_no
     assert starts(rows, "sjf", instant="per-event") == [0, 10, 12]
 
 
-def test_per_event_does_not_count_the_cores_of_a_job_that_is_seen_to_go_on() -> None:
+def test_per_event_does_not_count_the_cores_of_a_job_that_is_seen_to_continue() -> None:
     rows = [(0, 20, 4, 10), (10, 5, 4)]
     assert starts(rows, "easy", instant="per-event", overrun="extend") == [0, 20]
     assert starts(rows, "conservative", instant="per-event", overrun="extend") == [0, 20]

@@ -39,7 +39,7 @@ def test_fractions_are_compared_exactly(one: int, below: int, other: int, below_
     assert larger(one, below, other, below_other) == (Fraction(one, below) > Fraction(other, below_other))
 
 
-def test_numbers_that_floats_take_for_equal_are_told_apart() -> None:
+def test_numbers_that_floats_take_for_equal_are_distinguished() -> None:
     one, other = (2**53 + 1, 2**53), (2**53 + 2, 2**53 + 1)
     assert one[0] / one[1] == other[0] / other[1]
     assert larger(*one, *other)
@@ -171,7 +171,7 @@ def test_a_line_without_a_slope_is_refused() -> None:
         run(workload, Platform.single(1), Lines((0, 0), (1, 0)))
 
 
-def test_a_line_that_is_below_0_when_its_job_comes_is_refused() -> None:
+def test_a_line_that_is_below_0_when_its_job_arrives_is_refused() -> None:
     workload = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1])
     with pytest.raises(PolicyError, match="a line below 0 at the submission of its job"):
         run(workload, Platform.single(1), Lines((-1, 0), (1, 1)))

@@ -27,42 +27,42 @@ def state(rule: object = None, jobs: Workload = JOBS, cores: int = 4) -> ListSta
     return made
 
 
-def test_a_pass_starts_what_fits_in_queue_order_and_stops_at_the_first_that_does_not() -> None:
+def test_a_cycle_starts_what_fits_in_queue_order_and_stops_at_the_first_that_does_not() -> None:
     one = state()
     for request in range(4):
         one.joined(request, 0)
-    assert list(one.run_pass(0)) == [0]
+    assert list(one.run_list_cycle(0)) == [0]
     assert one.available(0) == 2
     one.ended(0, 4 * SECOND)
-    assert list(one.run_pass(4 * SECOND)) == [1, 2]
+    assert list(one.run_list_cycle(4 * SECOND)) == [1, 2]
 
 
-def test_first_fit_passes_the_head() -> None:
+def test_first_fit_passes_the_first_job() -> None:
     one = state(FirstFit())
     for request in range(4):
         one.joined(request, 0)
-    assert list(one.run_pass(0)) == [0, 2, 3]
+    assert list(one.run_list_cycle(0)) == [0, 2, 3]
     one.take_in()
     assert one.rows().tolist() == [1]
 
 
-def test_easy_lets_pass_what_does_not_delay_the_head() -> None:
+def test_easy_lets_pass_what_does_not_delay_the_first_job() -> None:
     jobs = Workload.from_columns(submit=[0, 0, 0, 0], runtime=[4, 3, 5, 4], cores=[3, 4, 1, 1])
     one = state(Easy(), jobs)
     for request in range(4):
         one.joined(request, 0)
-    assert list(one.run_pass(0)) == [0, 3]
+    assert list(one.run_list_cycle(0)) == [0, 3]
 
 
-def test_at_most_as_many_start_as_are_asked_for() -> None:
+def test_at_most_as_many_start_as_are_requested() -> None:
     one = state(FirstFit())
     for request in range(4):
         one.joined(request, 0)
-    assert list(one.run_pass(0, 1)) == [0]
-    assert list(one.run_pass(0, 1)) == [2]
+    assert list(one.run_list_cycle(0, 1)) == [0]
+    assert list(one.run_list_cycle(0, 1)) == [2]
 
 
-def test_ranks_may_come_in_any_order_of_joining() -> None:
+def test_ranks_may_arrive_in_any_order_of_joining() -> None:
     one = state(FirstFit())
     one.set_places(np.arange(4), np.array([4.0, -1.0, 0.0, -0.0]))
     for request in (0, 1, 2, 3):
@@ -100,20 +100,20 @@ def test_the_ledger_hears_of_every_start_and_end() -> None:
     one = ListState(ClusterView(4, Requests(jobs)), Strict(), ledger)
     one.joined(0, 0)
     one.joined(1, 0)
-    one.run_pass(0)
+    one.run_list_cycle(0)
     assert ledger.running.tolist() == [1, 2]
     one.ended(0, 4 * SECOND)
     assert ledger.running.tolist() == [1, 0]
 
 
-def test_an_overrun_leaves_arrivals_to_the_next_pass() -> None:
+def test_an_overrun_leaves_arrivals_to_the_next_cycle() -> None:
     one = state()
     one.joined(0, 0)
-    one.run_pass(0)
+    one.run_list_cycle(0)
     one.joined(3, 2 * SECOND)
     one.overran(0, 9 * SECOND, SECOND)
     assert one.arrivals().tolist() == [3]
-    assert list(one.run_pass(2 * SECOND)) == [3]
+    assert list(one.run_list_cycle(2 * SECOND)) == [3]
 
 
 @pytest.mark.parametrize("policy", ["p-slr", "fifo-job", "fifo-task", "lrtf", "p-slr-sf", "random"])

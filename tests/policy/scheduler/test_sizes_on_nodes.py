@@ -20,7 +20,7 @@ from gridsim.model.workload import Workload
 from gridsim.questions.quote import quote
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
-from tests.oracles.machine.drawn import draw_jobs, draw_machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine
 from tests.oracles.machine.translated import asked_of, platform_of, workload_of
 from tests.oracles.strategies import workloads
 
@@ -34,10 +34,10 @@ CHOOSING = [
     "msb?partition=greedy(choices=4,grid=linear)&unadmitted=best-effort",
     "moldable-start",
     "moldable-combined",
-    "molding?partition=greedy(choices=all)&reserve=first-fit&backfill=now",
-    "molding?partition=greedy(choices=4)&reserve=category&promise_order=queue",
+    "moldable?partition=greedy(choices=all)&reserve=first-fit&backfill=now",
+    "moldable?partition=greedy(choices=4)&reserve=category&promise_order=queue",
 ]
-FIXED = ["fcfs", "easy", "conservative", "qops", "molding?partition=asked"]
+FIXED = ["fcfs", "easy", "conservative", "qops", "moldable?partition=rigid"]
 QUICK = "relaxation=1.5&artificial_floor=9"
 
 
@@ -47,7 +47,7 @@ def simulate(workload: Workload, policy: str, platform: Platform, **options: Any
     return gs.simulate(workload, platform=platform, policy=policy, **options).record
 
 
-def molded(workload: Workload, rng: np.random.Generator, *, named: bool = False) -> Workload:
+def moldable_schedule(workload: Workload, rng: np.random.Generator, *, named: bool = False) -> Workload:
     """Return the jobs with ranges around their requests and two speedup laws; some list their permitted sizes."""
     n, cores = len(workload), workload.cores
     low = np.maximum(1, cores - rng.integers(0, 3, n))
@@ -71,7 +71,7 @@ def told(record: Record) -> list[Any]:
 @given(workload=workloads(cores=CORES, deadlines=True, largest=12), seed=st.integers(0, 99), named=st.booleans())
 def test_one_node_of_all_cores_is_the_pool(policy: str, workload: Workload, seed: int, named: bool) -> None:
     rng = np.random.default_rng([53, seed])
-    jobs = molded(workload, rng, named=named)
+    jobs = moldable_schedule(workload, rng, named=named)
     node = Platform.of_nodes([NodeGroup(group="n", capacity={"cores": CORES, "memory": 999})])
     asked = [Demand(tasks=cores, each={"cores": 1, "memory": 3}) for cores in jobs.cores.tolist()]
     pool = simulate(jobs, policy, Platform.single(CORES))
@@ -119,7 +119,7 @@ def test_sizes_are_whole_tasks_at_places_that_there_are(policy: str) -> None:
         drawn = [job for job in draw_jobs(rng, machine, 12) if asked_of(job.demand).total("cores")]
         platform, workload = platform_of(machine), workload_of(drawn)
         slack = rng.choice((0, 2, 5, 13), len(workload)) * 10**6
-        jobs = molded(replace(workload, deadline=workload.submit + workload.estimate + slack), rng)
+        jobs = moldable_schedule(replace(workload, deadline=workload.submit + workload.estimate + slack), rng)
         record = simulate(jobs, policy, platform, overrun="extend" if number % 2 else "kill")
         assert violations(record, platform=platform, overrun="extend" if number % 2 else "kill") == []
         demands, held = jobs.demands, record.allocations
@@ -140,7 +140,7 @@ NARROW = [
 
 
 @pytest.mark.parametrize("platform", NARROW, ids=["pool", "nodes"])
-def test_who_cannot_be_as_wide_as_asked_waits_behind_all_promises_as_wide_as_lets_it_end_first(
+def test_a_job_below_its_requested_width_waits_behind_all_promises_at_the_width_with_the_first_end(
     platform: Platform,
 ) -> None:
     columns: dict[str, Any] = {"submit": [0, 0, 1], "runtime": [100] * 3, "cores": [12, 4, 6]}
@@ -185,21 +185,21 @@ def test_a_job_of_no_cores_keeps_its_size() -> None:
     assert "wrong-tasks" in [each.kind for each in found]
 
 
-@pytest.mark.parametrize("policy", ["moldable-greedy", "moldable-start", "molding?partition=asked"])
-def test_nobody_comes(policy: str) -> None:
+@pytest.mark.parametrize("policy", ["moldable-greedy", "moldable-start", "moldable?partition=rigid"])
+def test_no_jobs_arrive(policy: str) -> None:
     none = workload_of([])
     jobs = replace(none, moldable=Moldable.of(none.cores, 1, 2, [Linear()]))
     assert len(simulate(jobs, policy, NARROW[1])) == 0
 
 
-def test_who_would_have_its_best_size_later_starts_now_only_where_that_is_wanted() -> None:
+def test_a_job_that_would_have_its_best_size_later_starts_now_only_where_that_is_wanted() -> None:
     # Two nodes of 4; job 1 leaves 2 cores of the first and the whole second until 10 s. Tasks of 2 cores, half a GPU.
     nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4}, gpus=1)])
     first = Demand(tasks=1, each={"cores": 2}, gpu=1000)
     tasks = Demand(tasks=2, each={"cores": 2}, gpu=500)
     jobs = Workload.from_columns(submit=[0, 1], runtime=[10, 100], demands=Demands.of([first, tasks]))
     jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [2, 2], [2, 8], [Linear()]))
-    sizes = "molding?partition=greedy(choices=all)&reserve=first-fit&backfill="
+    sizes = "moldable?partition=greedy(choices=all)&reserve=first-fit&backfill="
     best, now = (gs.simulate(jobs, platform=nodes, policy=sizes + when) for when in ("best", "now"))
     assert (best.jobs["start"][1], best.jobs["cores_used"][1], best.jobs["end"][1]) == (10, 8, 60)
     assert (now.jobs["start"][1], now.jobs["cores_used"][1], now.jobs["end"][1]) == (1, 4, 101)

@@ -26,7 +26,7 @@ PARTS = Workload.from_columns(submit=[1.25, 13.5], runtime=[2, 2], cores=[4, 4])
         (PARTS, -0.5, [9.5, 19.5]),
     ],
 )
-def test_where_nobody_says_passes_fall_between_the_seconds_of_a_log_of_whole_ones(
+def test_by_default_cycles_fall_between_the_whole_seconds_of_a_log(
     jobs: Workload, boot: float | None, starts: list[float]
 ) -> None:
     assert simulate(jobs, policy=Slurm(site=SITE, boot=boot)).record.start.tolist() == starts
@@ -37,7 +37,7 @@ def test_one_job_between_the_seconds_moves_nothing() -> None:
     assert simulate(jobs, policy=Slurm(site=SITE)).record.start.tolist() == [9.5, 19.5, 39.5]
 
 
-def test_what_was_given_is_told_and_the_default_is_not() -> None:
+def test_given_parameters_are_reported_and_defaults_are_not() -> None:
     assert repr(Slurm(site=SITE)) == "Slurm(site=…)"
     assert repr(Slurm(site=SITE, boot=-3, add_nodes="2")) == "Slurm(site=…, add_nodes='2', boot=-3)"
     assert isinstance(policy(Slurm(site=SITE)), Slurm)

@@ -14,8 +14,8 @@ from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.constraints import constraint, meets
-from gridsim.policy.slurm.entries import entries_of
 from gridsim.policy.slurm.node_requests import node_requests_of
+from gridsim.policy.slurm.queue_entries import entries_of
 from tests.oracles.slurm.node_requests import node_request_of
 
 
@@ -52,7 +52,7 @@ WRONG = ("[a", "a]", "[a*2&b]", "[a*1|b*2]", "a*0", "a&", "(a", "[]", "[a&]", "a
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_no_constraint_is_known(text: str) -> None:
+def test_invalid_constraints_are_recognised(text: str) -> None:
     assert constraint(text) is None
 
 

@@ -32,7 +32,7 @@ def levels(count: int, preemption: Preemption, qos: tuple[Qos, ...]) -> Site:
 ONE = {"submit": [0, 10], "runtime": [100, 30], "cores": [4, 4], "partition": ["low", "high"]}
 
 
-def test_a_requeued_job_keeps_its_number_and_begins_anew_two_minutes_later() -> None:
+def test_a_requeued_job_keeps_its_number_and_begins_again_two_minutes_later() -> None:
     record, _ = run(tiers(1, Preemption("partition", "REQUEUE")), **ONE)
     assert record.start.tolist() == [131, 10]
     assert record.end.tolist() == [231, 40]
@@ -68,7 +68,7 @@ def test_grace_lets_a_cancelled_job_run_on_and_the_other_one_waits_for_it() -> N
     assert record.start[1] == 10
 
 
-def test_while_a_grace_runs_nobody_else_is_told_to_go() -> None:
+def test_during_a_grace_period_no_other_job_is_preempted() -> None:
     site = tiers(2, Preemption("partition", "CANCEL"), low={"grace": 15 * SECOND})
     record, slurm = run(
         site, submit=[0, 0, 10], runtime=[100, 100, 30], cores=[4, 4, 4], partition=["low", "low", "high"]
@@ -89,7 +89,7 @@ def test_a_partitions_own_mode_comes_before_that_of_the_site() -> None:
     assert run(site, **ONE)[0].status[0] == Status.cancelled
 
 
-def test_nothing_is_preempted_where_there_is_room() -> None:
+def test_nothing_is_preempted_where_there_is_capacity() -> None:
     record, slurm = run(tiers(2, Preemption("partition", "REQUEUE")), **ONE)
     assert record.start.tolist() == [0, 10]
     assert not slurm.ended_at
@@ -196,7 +196,7 @@ def test_suspending_is_not_done() -> None:
     assert record.start.tolist() == [0, 50]
 
 
-def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_pass() -> None:
+def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_cycle() -> None:
     parts = (SitePartition("low", NAMES[:2]), SitePartition("high", NAMES[:2], tier=5))
     # Only backfill examines jobs after the first waiting one of "high", which needs both nodes; one is not available.
     backfill = replace(QUICK, full_interval=1000 * SECOND)
@@ -218,7 +218,7 @@ def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_
     assert record.start[4] == 3
 
 
-def test_what_is_requeued_counts_for_its_limits_no_longer_and_is_charged_for_what_it_used() -> None:
+def test_requeued_jobs_leave_their_limits_and_are_charged_for_their_use() -> None:
     people = (Association("root", "ann", most_jobs=1), Association("root", "bob"))
     site = replace(tiers(1, Preemption("partition", "REQUEUE")), associations=people)
     record, slurm = run(
@@ -234,7 +234,7 @@ def test_what_is_requeued_counts_for_its_limits_no_longer_and_is_charged_for_wha
     assert slurm._priorities.shares.used[leaf] == pytest.approx(4 * (10 + 100 + 10), rel=0.01)
 
 
-def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> None:
+def test_a_job_that_may_preempt_another_one_precedes_it_whatever_the_tiers() -> None:
     # A real Slurm 22.05 had this result (tests/published/slurm-queues), although both "can preempt".
     parts = (SitePartition("low", NAMES[:1]), SitePartition("high", NAMES[:1], tier=5))
     qos = (Qos("top", preempts=("middle", "least")), Qos("middle", preempts=("least",)), Qos("least"))
@@ -251,7 +251,7 @@ def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> Non
 
 
 @pytest.mark.long
-def test_what_goes_on_for_ever_is_an_error() -> None:
+def test_an_endless_run_is_an_error() -> None:
     # A job that needs both nodes keeps no freed node (bf_min_prio_reserve): each of the other jobs is restarted before
     # the grace period of the other one is over.
     qos = (
@@ -269,7 +269,7 @@ def test_what_goes_on_for_ever_is_an_error() -> None:
 def test_a_job_that_is_preempted_by_one_job_after_the_other_may_be_so_any_number_of_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gridsim.policy.slurm.repeats.ENDLESS", 1)
+    monkeypatch.setattr("gridsim.policy.slurm.loop_guard.ENDLESS", 1)
     site = tiers(1, Preemption("partition", "REQUEUE"))
     columns = {"submit": [0, 10, 200], "runtime": [100, 30, 30], "cores": [4] * 3, "partition": ["low", "high", "high"]}
     assert run(site, **columns)[0].kills.tolist() == [2, 0, 0]

@@ -24,9 +24,9 @@ from gridsim.model.site import (
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.entry_columns import demands_of
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.limits import limits_of
-from gridsim.policy.slurm.needs import demands_of
-from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reasons import OVER, WORDS, Diary
 from gridsim.record import Reasons, Record
 
@@ -56,7 +56,7 @@ def test_the_first_of_a_partition_waits_for_resources_and_those_behind_for_prior
     assert told(record) == {1: [("Resources", 1, 100)], 2: [("Priority", 2, 100), ("Resources", 100, 110)]}
 
 
-def test_a_wait_for_the_next_pass_is_no_wait_for_others() -> None:
+def test_a_wait_for_the_next_cycle_is_no_wait_for_others() -> None:
     # Backfill runs every 30 s: job 2 fits from 2 on together with job 0, and ends before job 1 can start.
     slow = replace(QUICK, interval=30 * SECOND)
     record, _ = run(Site.of(nodes=2, cores=4, scheduling=slow), submit=[0, 1, 2], runtime=[100, 9, 9], cores=[4, 8, 4])
@@ -64,14 +64,14 @@ def test_a_wait_for_the_next_pass_is_no_wait_for_others() -> None:
     assert told(record)[2] == [("None", 2, 30)]
 
 
-def test_room_in_another_partition_is_none() -> None:
+def test_capacity_in_another_partition_is_none() -> None:
     two = nodes(4)
     parts = (SitePartition("long", ("n1", "n2")), SitePartition("short", ("n3", "n4")))
     site = Site(two, parts, "long", scheduling=QUICK)
     record, _ = run(site, submit=[0, 1], runtime=[50, 50], cores=[8, 4], partition=["long", "long"])
     assert told(record) == {1: [("Resources", 1, 50)]}
     reasons = reasons_of(record)
-    assert reasons.reach.tolist() == [8, 8]
+    assert reasons.eligible.tolist() == [8, 8]
     assert reasons.free.tolist() == [8, 0]
 
 
@@ -127,18 +127,18 @@ def test_a_node_that_is_closed_to_a_job_makes_it_block_its_partition_without_pre
     assert told(record)[3][0][0] == ("Resources" if blocks else "ReqNodeNotAvail")
 
 
-def test_what_lacks_memory_gpus_or_a_feature_is_no_room() -> None:
+def test_nodes_without_memory_gpus_or_a_feature_are_not_counted_as_free() -> None:
     kinds = (*nodes(1, features=("fast",), gpus=2), *(replace(each, name="n2") for each in nodes(1)))
     site = Site.of(nodes=1, cores=4)
     site = Site(kinds, (SitePartition("batch", ("n1", "n2")),), "batch", scheduling=QUICK, memory=True)
     columns: dict[str, Any] = {"submit": [0, 1, 2], "runtime": [50, 50, 50], "cores": [1, 1, 1]}
     record, _ = run(site, **columns, memory_mb=[900, 200, 900], gpus=[2, 2, -1], constraint=["fast", "", ""])
-    assert reasons_of(record).reach.tolist() == [4, 4, 8]
+    assert reasons_of(record).eligible.tolist() == [4, 4, 8]
     assert reasons_of(record).free.tolist() == [4, 0, 4]
     assert record.start.tolist() == [0, 50, 2]
 
 
-def test_a_limit_is_told_by_its_own_word_as_long_as_it_holds() -> None:
+def test_a_limit_is_reported_by_its_reason_while_it_holds() -> None:
     levels = (Qos("normal", user_jobs=1),)
     site = Site.of(nodes=1, cores=4, scheduling=QUICK, qos=levels)
     record, _ = run(site, submit=[0, 1, 2], runtime=[10, 10, 30], cores=[1, 1, 4], user=["a", "a", "b"])
@@ -169,7 +169,7 @@ def test_every_limit_has_the_word_of_slurm() -> None:
     }
 
 
-def test_begin_times_and_dependencies_are_told_until_they_have_come() -> None:
+def test_begin_times_and_dependencies_are_reported_until_they_are_reached() -> None:
     site = Site.of(nodes=1, cores=4, scheduling=QUICK)
     record, _ = run(
         site, submit=[0, 1, 2], runtime=[20, 5, 5], cores=[1, 1, 1], job=[1, 2, 3], begin=[-1, 9, -1], after=[-1, -1, 1]
@@ -183,20 +183,20 @@ def test_nodes_that_are_kept_for_a_reservation_are_not_available() -> None:
     record, _ = run(site, submit=[0], runtime=[50], cores=[4])
     assert record.start.tolist() == [60]
     assert told(record) == {0: [("ReqNodeNotAvail", 0, 60)]}
-    assert reasons_of(record).reach.tolist() == [4]
+    assert reasons_of(record).eligible.tolist() == [4]
     assert reasons_of(record).free.tolist() == [0]
 
 
-def test_a_job_waits_for_the_reservation_that_it_asks_for() -> None:
+def test_a_job_waits_for_the_reservation_that_it_requests() -> None:
     own = Reservation("course", ("n1",), 30 * SECOND, 90 * SECOND, users=Allowed(("ann",)))
     site = Site.of(nodes=2, cores=4, scheduling=QUICK, reservations=(own,))
     record, _ = run(site, submit=[0], runtime=[50], cores=[4], user=["ann"], reservation=["course"])
     assert record.start.tolist() == [30]
     assert told(record) == {0: [("Reservation", 0, 30)]}
-    assert reasons_of(record).reach.tolist() == [4]
+    assert reasons_of(record).eligible.tolist() == [4]
 
 
-def test_partitions_that_share_no_node_are_pools_of_their_own() -> None:
+def test_partitions_that_share_no_node_are_separate_pools() -> None:
     parts = (
         SitePartition("long", ("n1", "n2")),
         SitePartition("debug", ("n2",)),
@@ -222,7 +222,7 @@ def test_partitions_that_share_no_node_are_pools_of_their_own() -> None:
         ({}, {"state": "DOWN"}, ("PartitionDown", "a job while partition p is DOWN", None, "", "State")),
     ],
 )
-def test_who_is_turned_away_learns_which_rule_it_was(
+def test_a_rejected_job_has_the_rule_of_its_rejection(
     columns: dict[str, Any], parts: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     more = nodes(3)
@@ -265,7 +265,7 @@ def test_who_is_turned_away_learns_which_rule_it_was(
         ),
     ],
 )
-def test_a_limit_that_no_emptiness_helps_against_is_told_with_whose_it_is(
+def test_a_limit_that_holds_on_an_empty_machine_is_reported_with_its_owner(
     parts: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     site = Site.of(nodes=1, cores=4, scheduling=QUICK, **parts)
@@ -273,7 +273,7 @@ def test_a_limit_that_no_emptiness_helps_against_is_told_with_whose_it_is(
     assert reasons_of(record).refused[0] == expected
 
 
-def test_a_limit_on_submissions_is_told_with_how_many_there_were() -> None:
+def test_a_limit_on_submissions_is_reported_with_how_many_there_were() -> None:
     site = Site.of(nodes=1, cores=4, scheduling=QUICK, qos=(Qos("normal", user_submitted=1, longest=60 * SECOND),))
     columns: dict[str, Any] = {"runtime": [9, 9, 9], "cores": [1, 1, 1], "user": ["a", "a", "b"]}
     record, _ = run(site, submit=[0, 1, 2], **columns, estimate=[9, 9, 99])
@@ -287,7 +287,7 @@ def test_reasons_of_some_jobs_keep_to_their_jobs() -> None:
     record, _ = run(site, submit=[0, 1, 2, 3], runtime=[100, 10, 200, 9], cores=[4, 8, 4, 1])
     part = record.select(np.array([3, 2]))
     assert told(part)[1] == told(record)[2]
-    assert reasons_of(part).reach.tolist() == [8, 8]
+    assert reasons_of(part).eligible.tolist() == [8, 8]
     assert told(record.select(slice(0, 1))) == {}
 
 

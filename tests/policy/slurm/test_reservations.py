@@ -34,7 +34,7 @@ def window(start: int, end: int, *names: str, **more: Any) -> Reservation:
     return Reservation("r", names, start * SECOND, end * SECOND, **more)
 
 
-def test_a_job_that_would_reach_into_a_reservation_waits_and_a_shorter_one_passes() -> None:
+def test_a_job_that_would_overlap_a_reservation_waits_and_a_shorter_one_starts() -> None:
     record, _ = run(reserved(1, window(50, 80, "n1")), submit=[0, 1], runtime=[60, 20], cores=[2, 2])
     assert record.start.tolist() == [80, 1]
 
@@ -66,19 +66,19 @@ def test_a_job_that_is_too_long_for_its_reservation_never_runs_and_leaves_when_i
     assert record.status[1] == Status.cancelled
 
 
-def test_a_reservation_may_let_its_jobs_go_on_without_it() -> None:
+def test_a_reservation_may_let_its_jobs_continue_without_it() -> None:
     site = reserved(1, window(50, 90, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
     record, _ = run(site, submit=[0, 1], runtime=[30, 30], cores=[4, 4], user=["ann"] * 2, reservation=["r", "r"])
     assert record.start.tolist() == [50, 90]
 
 
-def test_a_job_that_is_held_while_its_reservation_ends_goes_on_without_it() -> None:
+def test_a_job_that_is_held_while_its_reservation_ends_continues_without_it() -> None:
     site = reserved(1, window(0, 20, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
     record, _ = run(site, submit=[0], runtime=[5], cores=[4], user=["ann"], reservation=["r"], begin=[30])
     assert record.start.tolist() == [30]
 
 
-def test_a_job_that_is_too_long_for_a_reservation_goes_on_without_it_when_that_is_over() -> None:
+def test_a_job_that_is_too_long_for_a_reservation_continues_without_it_when_that_is_over() -> None:
     site = reserved(1, window(50, 90, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
     record, _ = run(site, submit=[0, 95], runtime=[60, 60], cores=[4, 4], user=["ann"] * 2, reservation=["r", "r"])
     assert record.start[0] == 90
@@ -87,7 +87,7 @@ def test_a_job_that_is_too_long_for_a_reservation_goes_on_without_it_when_that_i
     assert record.reasons.refused[1].reason == "ReservationDeleted"
 
 
-def test_who_is_not_admitted_is_refused_by_user_and_by_account() -> None:
+def test_a_job_that_is_not_admitted_is_refused_by_user_and_by_account() -> None:
     both = window(10, 90, "n1", users=Allowed(never=("bob",)), accounts=Allowed(only=("lab",)))
     record, _ = run(
         reserved(1, both),
@@ -101,7 +101,7 @@ def test_who_is_not_admitted_is_refused_by_user_and_by_account() -> None:
     assert record.status.tolist() == [0, Status.unadmitted, Status.unadmitted, Status.unadmitted]
 
 
-def test_where_the_site_has_no_reservations_nobody_looks_at_who_asks_for_one() -> None:
+def test_without_reservations_of_the_site_requests_for_one_are_ignored() -> None:
     record, _ = run(reserved(1), submit=[0], runtime=[5], cores=[1], reservation=["r"])
     assert record.start.tolist() == [0]
 
@@ -127,7 +127,7 @@ def test_a_daily_reservation_comes_again() -> None:
     assert record.status[1] == Status.unadmitted  # longer than the time between two repetitions
 
 
-def test_a_flexible_reservation_does_not_bind_those_who_ask_for_it() -> None:
+def test_a_flexible_reservation_does_not_bind_those_that_request_it() -> None:
     site = reserved(2, window(50, 90, "n1", users=ANN, flags=frozenset(["FLEX"])))
     record, slurm = run(
         site, submit=[0, 0], runtime=[100, 100], cores=[8, 4], user=["ann", "bob"], reservation=["r", ""]
@@ -157,7 +157,7 @@ def test_maintenance_takes_nodes_from_other_reservations() -> None:
     assert record.start.tolist() == [0, 100]
 
 
-def test_a_reservation_that_nobody_uses_is_deleted_after_a_while() -> None:
+def test_a_reservation_that_no_job_uses_is_deleted_after_a_while() -> None:
     site = reserved(1, window(10, 1000, "n1", users=ANN, idle=300 * SECOND))
     record, _ = run(site, submit=[0], runtime=[50], cores=[4], user=["bob"])
     assert record.start.tolist() == [310]
@@ -165,7 +165,7 @@ def test_a_reservation_that_nobody_uses_is_deleted_after_a_while() -> None:
     assert record.start.tolist() == [350, 10]
 
 
-def test_nobody_keeps_clear_of_a_reservation_before_it_is_made() -> None:
+def test_no_job_keeps_clear_of_a_reservation_before_it_is_made() -> None:
     site = reserved(1, window(50, 80, "n1", known=20 * SECOND))
     record, _ = run(site, submit=[0, 25], runtime=[60, 60], cores=[2, 2])
     assert record.start.tolist() == [0, 80]
@@ -177,7 +177,7 @@ def test_a_job_that_an_endless_reservation_leaves_no_node_for_is_cancelled_when_
     assert record.status.tolist() == [Status.completed, Status.cancelled]
 
 
-def test_jobs_of_a_reservation_come_first_and_do_not_hold_others_back() -> None:
+def test_jobs_of_a_reservation_are_first_and_do_not_hold_others_back() -> None:
     site = reserved(2, window(50, 90, "n2", users=ANN))
     record, _ = run(
         site,
@@ -218,7 +218,7 @@ def test_a_file_of_reservations_needs_an_epoch_and_so_does_a_date_of_the_boot(tm
     assert "epoch=1795242600" in repr(Slurm(conf=str(conf), epoch=1795242600))
 
 
-def test_a_run_ends_though_who_asked_for_a_reservation_was_lost_and_another_comes_again_for_ever() -> None:
+def test_a_run_ends_if_the_job_of_a_reservation_was_lost_and_another_is_requeued_without_end() -> None:
     flex = Reservation("flex", ("n1",), 60 * SECOND, 100 * SECOND, users=ANN, flags=frozenset(["FLEX"]))
     again = Reservation("again", ("n2",), 10 * SECOND, 15 * SECOND, period=100 * SECOND)
     columns = {"submit": [70, 80], "runtime": [33, 34], "estimate": [33, 34], "cores": [4, 8], "user": ["ann"] * 2}
@@ -227,7 +227,7 @@ def test_a_run_ends_though_who_asked_for_a_reservation_was_lost_and_another_come
     assert record.status[1] == Status.cancelled
 
 
-def test_who_asks_for_a_reservation_grows_older_from_its_beginning() -> None:
+def test_a_job_that_requests_a_reservation_grows_older_from_its_beginning() -> None:
     order = Priority(age=1000, oldest=1000 * SECOND, size=100, period=SECOND)
     site = replace(reserved(1, window(100, 400, "n1", users=ANN)), priority=order)
     columns = {"submit": [0, 90], "runtime": [50, 50], "estimate": [50, 50], "cores": [3, 4], "user": ["ann"] * 2}
@@ -235,7 +235,7 @@ def test_who_asks_for_a_reservation_grows_older_from_its_beginning() -> None:
     assert record.start[1] < record.start[0], "the larger one, though the other one came long before"
 
 
-def test_who_was_requeued_comes_after_those_who_came_before_that() -> None:
+def test_a_requeued_job_follows_earlier_submissions() -> None:
     preemption = Preemption("partition", "REQUEUE", delay=15 * SECOND)
     columns = {"submit": [0, 5, 10], "runtime": [50, 50, 30], "estimate": [50, 50, 30], "cores": [4, 4, 4]}
     record, slurm = run(reserved(1, preemption=preemption, high=True), partition=["all", "all", "high"], **columns)
@@ -265,7 +265,7 @@ def mixed(draw: st.DrawFn) -> dict[str, Any]:
 @pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(mixed(), st.sampled_from([None, Preemption("partition", "REQUEUE", delay=15 * SECOND)]))
-def test_nobody_else_holds_what_is_reserved(columns: dict[str, Any], preemption: Preemption | None) -> None:
+def test_no_other_holds_what_is_reserved(columns: dict[str, Any], preemption: Preemption | None) -> None:
     whole = window(40, 90, "n1", users=ANN)
     some = Reservation("some", ("n2",), 20 * SECOND, 120 * SECOND, users=ANN, cores=(("n2", 2),))
     flex = Reservation("flex", ("n3",), 60 * SECOND, 100 * SECOND, users=ANN, flags=frozenset(["FLEX"]))
@@ -311,7 +311,7 @@ def test_a_job_that_no_gap_between_reservations_is_long_enough_for_is_refused() 
     assert record.reasons.refused[0].reason == "ReqNodeNotAvail"
 
 
-def test_a_job_that_no_pass_finds_room_for_leaves_in_the_end_and_the_next_one_runs() -> None:
+def test_a_job_without_capacity_in_any_cycle_leaves_in_the_end_and_the_next_one_runs() -> None:
     # The cycle at 9.5 s of each 11 s delays the one that would start the first job at 10 s, until it is too late.
     often = 11 * SECOND
     gap = Reservation("r", ("n1",), 0, 10 * SECOND, users=ANN, period=often)
@@ -337,7 +337,7 @@ def test_cores_that_flex_jobs_hold_beyond_their_reservation_open_no_other_one() 
     assert record.start.tolist() == [20, 120, 35]
 
 
-def test_a_grid_of_sites_where_nobody_can_start_any_more_comes_to_its_end() -> None:
+def test_a_grid_of_sites_where_no_job_can_start_any_more_ends() -> None:
     # The node is free for 30 s in 100, which the jobs need; cycles 80 s apart never meet that time.
     again = Reservation("again", ("n1",), 90 * SECOND, 160 * SECOND, users=Allowed(only=("bob",)), period=100 * SECOND)
     rare = replace(QUICK, backfill=False, full_interval=100 * SECOND, least_interval=80 * SECOND)

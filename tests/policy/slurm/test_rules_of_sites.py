@@ -27,7 +27,7 @@ def racks(*features: str, cores: int = 4) -> tuple[Node, ...]:
 def why(record: Record, row: int) -> tuple[str, object]:
     assert record.reasons is not None
     found = record.reasons.refused[row]
-    return found.reason, found.asked
+    return found.reason, found.requested
 
 
 def held(site: Site, **columns: Any) -> list[dict[str, int]]:
@@ -75,14 +75,14 @@ def test_a_number_without_brackets_leaves_the_other_nodes_open() -> None:
     assert held(site, cores=[2], constraint=["gpu*1"]) == [{"n2": 2}]
 
 
-def test_jobs_wait_for_the_kinds_that_they_asked_for() -> None:
+def test_jobs_wait_for_the_kinds_that_they_requested() -> None:
     columns: dict[str, Any] = {"cores": [1, 2, 1], "exclusive": [1, -1, -1], "constraint": ["b", "[a*1&b*1]", ""]}
     record, slurm = run(site_of(*racks("a", "b")), submit=[0, 1, 2], runtime=[10, 5, 3], **columns)
     assert record.start.tolist() == [0, 10, 2]  # the third one ends before
     assert slurm.nodes_of(1) == {"n1": 1, "n2": 1}
 
 
-def test_what_is_no_constraint_is_turned_away() -> None:
+def test_an_invalid_constraint_is_rejected() -> None:
     record, _ = run(site_of(*racks("a")), submit=[0], runtime=[1], cores=[1], constraint=["[a*1&b"])
     assert why(record, 0) == ("BadConstraints", "an invalid constraint")
 
@@ -90,7 +90,7 @@ def test_what_is_no_constraint_is_turned_away() -> None:
 # -- nodes by name ---------------------------------------------------------------------------------------------------
 
 
-def test_nodes_that_are_named_are_taken_and_others_beside_them_as_it_takes() -> None:
+def test_nodes_that_are_named_are_taken_and_others_with_them_as_it_takes() -> None:
     site = site_of(*nodes(4))
     names = ["n[3-4]", "n4", "n4"]
     assert held(site, cores=[2], nodelist=names[:1]) == [{"n3": 1, "n4": 1}]
@@ -112,7 +112,7 @@ def test_nodes_that_are_excluded_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("names", ["n9", "n[1", "m1", "n1,n3"])
-def test_who_names_a_node_that_is_not_there_is_turned_away(names: str) -> None:
+def test_a_job_that_names_a_node_that_is_not_there_is_rejected(names: str) -> None:
     site = site_of(*nodes(3))
     site = replace(site, partitions=(replace(site.partitions[0], nodes=("n1", "n2")),))
     record, _ = run(site, submit=[0], runtime=[1], cores=[1], nodelist=[names])
@@ -128,7 +128,7 @@ def test_named_nodes_count_among_those_of_a_kind() -> None:
 # -- least loaded nodes ----------------------------------------------------------------------------------------------
 
 
-def test_jobs_go_on_the_nodes_with_most_idle_cores() -> None:
+def test_jobs_are_placed_on_the_nodes_with_most_idle_cores() -> None:
     apart, together = site_of(*nodes(3), least_loaded=True), site_of(*nodes(3))
     assert [list(each) for each in held(apart, cores=[2, 1, 1, 1])] == [["n1"], ["n2"], ["n3"], ["n2"]]
     assert [list(each) for each in held(together, cores=[2, 1, 1, 1])] == [["n1"], ["n1"], ["n1"], ["n2"]]
@@ -146,7 +146,7 @@ def test_weight_comes_before_idle_cores_and_all_idle_cores_count() -> None:
     assert held(site_of(*nodes(2), least_loaded=True), **columns)[1] == {"n2": 1}
 
 
-def test_what_is_idle_later_counts_for_a_job_that_waits() -> None:
+def test_nodes_that_are_idle_later_count_for_a_waiting_job() -> None:
     site = site_of(*nodes(2), least_loaded=True)
     columns: dict[str, Any] = {"cores": [4, 4, 1], "estimate": [10, 20, 5]}
     record, slurm = run(site, submit=[0, 0, 1], runtime=[10, 20, 5], **columns)
@@ -177,7 +177,7 @@ def test_the_plan_knows_when_the_partition_has_cores_again() -> None:
     assert record.start.tolist() == [0, 0, 20, 10]
 
 
-def test_more_than_the_partition_has_of_its_nodes_is_turned_away() -> None:
+def test_more_than_the_partition_has_of_its_nodes_is_rejected() -> None:
     record, _ = run(shared(5), submit=[0, 0], runtime=[1, 1], cores=[11, 6], nodes=[-1, 1])
     assert record.reasons is not None
     assert [record.reasons.refused[row].rule for row in range(2)] == ["MaxCPUsPerNode of partition cpu"] * 2
@@ -192,7 +192,7 @@ def test_a_node_alone_holds_no_more_cores_that_count() -> None:
 # -- groups ----------------------------------------------------------------------------------------------------------
 
 
-def test_users_of_other_groups_are_turned_away_where_groups_are_known() -> None:
+def test_users_of_other_groups_are_rejected_where_groups_are_known() -> None:
     site = site_of(*nodes(1), groups=("phys", "chem"))
     columns: dict[str, Any] = {"submit": [0] * 4, "runtime": [1] * 4, "cores": [1] * 4}
     users = ["ann", "bob", "root", ""]

@@ -81,7 +81,7 @@ def test_reservations_take_whole_nodes() -> None:
     assert record.start.tolist() == [0, 0, 100, 100]
 
 
-def test_a_job_goes_on_the_fullest_node_of_the_smallest_set_of_consecutive_nodes_that_holds_it() -> None:
+def test_a_job_is_placed_on_the_fullest_node_of_the_smallest_consecutive_set() -> None:
     site = Site.of(nodes=6, cores=4, scheduling=QUICK)
     # Node 3 is full; nodes 1 and 2 have 8 cores, nodes 4 to 6 have 12, then 5 of them less.
     names = {"partition": ("batch",)}
@@ -167,7 +167,7 @@ class Asked(Slurm):
         return super().quote(request, now)
 
 
-def test_asking_for_a_quote_again_turns_nobody_away() -> None:
+def test_requesting_a_quote_again_rejects_no_job() -> None:
     people = (Association("root", "ann", most_submitted=1),)
     site = Site.of(nodes=1, cores=4, scheduling=QUICK, associations=people)
     jobs = Workload.from_columns(submit=[0, 20, 21], runtime=[9] * 3, cores=[4] * 3, labels={"user": [0] * 3})
@@ -200,7 +200,7 @@ def test_a_job_that_may_have_few_nodes_gets_the_widest_ones() -> None:
     assert slurm.nodes_of(0) == {"n1": 3, "n3": 3}
 
 
-def test_nobody_waits_for_a_job_that_was_refused() -> None:
+def test_no_job_waits_for_a_job_that_was_refused() -> None:
     site = Site.of(nodes=1, cores=4, scheduling=QUICK)
     record, _ = run(site, job=[11, 12, 13], submit=[0, 1, 2], runtime=[5] * 3, cores=[4, 5, 1], after=[-1, -1, 12])
     assert record.status[1] == Status.rejected
@@ -212,7 +212,7 @@ def test_nobody_waits_for_a_job_that_was_refused() -> None:
     assert record.start[1] == 1
 
 
-def test_a_pass_that_was_due_over_an_empty_queue_starts_no_later_job_at_once() -> None:
+def test_a_cycle_that_was_due_over_an_empty_queue_starts_no_later_job_at_once() -> None:
     # The end at 10.05 s is processed 0.1 s after that at 10 (sched_min_interval), when no job waits. The job of 20.3 s
     # is examined in the next whole second of Slurm's clock (batch_sched_delay counts from the previous cycle).
     quick = replace(
@@ -227,7 +227,7 @@ def test_a_pass_that_was_due_over_an_empty_queue_starts_no_later_job_at_once() -
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-def test_nobody_waits_any_longer_for_a_job_that_is_refused_when_it_comes(wide: bool, instant: Any) -> None:
+def test_no_job_waits_any_longer_for_a_job_that_is_refused_when_it_arrives(wide: bool, instant: Any) -> None:
     # sbatch(1): "afterany … after the specified jobs have terminated"; a job that does not exist has terminated.
     site = Site.of(nodes=1, cores=4, scheduling=QUICK)
     site = replace(site, partitions=(replace(site.partitions[0], longest=60 * SECOND),))
@@ -347,7 +347,7 @@ def _site() -> Site:
 @pytest.mark.long
 @settings(max_examples=60)
 @given(workloads())
-def test_no_node_is_overfull_no_limit_broken_and_nobody_starts_too_soon(columns: dict[str, Any]) -> None:
+def test_no_node_is_overfull_no_limit_broken_and_no_job_starts_too_soon(columns: dict[str, Any]) -> None:
     columns["estimate"] = [max(1, estimate) for estimate in columns["estimate"]]
     site = _site()
     names = {"user": ("ann", "bob", "cy"), "partition": ("all", "some")}

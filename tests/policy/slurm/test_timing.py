@@ -21,7 +21,7 @@ def test_nothing_is_due_where_nothing_happened() -> None:
     assert not timing.backfills(60 * S)
 
 
-def test_a_job_is_looked_at_on_a_whole_second_of_slurms_own_clock_and_not_too_soon_after_a_pass() -> None:
+def test_a_job_is_looked_at_on_a_whole_second_of_slurms_own_clock_and_not_too_soon_after_a_cycle() -> None:
     timing = Timing(LOOK, -S // 4)
     timing.submitted(10 * S)
     assert timing.next(10 * S) == 10 * S + 3 * S // 4
@@ -35,7 +35,7 @@ def test_a_job_is_looked_at_on_a_whole_second_of_slurms_own_clock_and_not_too_so
     assert deferring.next(10 * S) == NEVER
 
 
-def test_what_is_freed_is_looked_at_at_once_but_for_the_least_interval() -> None:
+def test_freed_nodes_cause_a_cycle_at_once_after_the_least_interval() -> None:
     timing = Timing(LOOK, 0)
     timing.looked(9 * S, at_all=True)
     timing.freed(10 * S)

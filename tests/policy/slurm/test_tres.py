@@ -18,8 +18,8 @@ from gridsim.model.site import Node, Priority, Site, SitePartition
 from gridsim.model.site_file import read_slurm_conf
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import owners_of
-from gridsim.policy.slurm.needs import demands_of, machine_of
+from gridsim.policy.slurm.entry_columns import demands_of, machine_of
+from gridsim.policy.slurm.queue_entries import owners_of
 from gridsim.policy.slurm.tres import Bills, tres_priority
 from tests.policy.slurm.running import QUICK, SECOND, run
 
@@ -67,7 +67,7 @@ def test_weights_of_priority_count_the_part_of_what_the_partition_has() -> None:
     assert found.tolist() == [250 + 500, 250 + 1000 + 3000]
 
 
-def test_who_asks_for_more_gpus_starts_first() -> None:
+def test_a_job_that_requests_more_gpus_starts_first() -> None:
     jobs: dict[str, Any] = {"submit": [0, 1, 2], "runtime": [10] * 3, "cores": [8, 1, 1], "memory_mb": [1] * 3}
     jobs["gpus"] = [0, 3, 4]
     assert run(site(1), **jobs)[0].start.tolist() == [0, 10, 20]
@@ -106,12 +106,12 @@ def test_weights_are_read_from_the_sites_own_file(tmp_path: Path) -> None:
     assert not found.notices
 
 
-def test_resources_that_are_not_modelled_are_told(tmp_path: Path) -> None:
+def test_resources_that_are_not_modelled_are_reported(tmp_path: Path) -> None:
     found = conf(tmp_path, "PriorityWeightTRES=cpu=1,bb/cray=5", "TRESBillingWeights=ic/ofed=1")
     told = ["PriorityWeightTRES bb/cray", "PartitionName TRESBillingWeights ic/ofed"]
     assert [each.text for each in found.notices] == told
 
 
-def test_a_weight_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_weight_that_is_none_is_reported_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"slurm.conf.*2.*PriorityWeightTRES.*is 'cpu=much'"):
         conf(tmp_path, "PriorityWeightTRES=cpu=much")

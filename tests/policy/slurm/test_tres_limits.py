@@ -144,7 +144,7 @@ def test_use_that_users_bring_with_them_counts() -> None:
     assert jobs(replace(at, associations=used), cores=[1])[0].status.tolist() == [Status.cancelled]
 
 
-def test_what_runs_holds_a_budget_for_the_time_that_it_has_left() -> None:
+def test_running_jobs_hold_their_limit_for_the_remaining_time() -> None:
     # Six core-minutes: 4 of the first job. The other one's 4 fit when less than 2 of those remain, half a minute later.
     limits = TresLimits(group_run_minutes=(("cpu", 6),))
     record, scheduler = jobs(site(limits), cores=[4, 4], runtime=[60, 60])
@@ -153,7 +153,7 @@ def test_what_runs_holds_a_budget_for_the_time_that_it_has_left() -> None:
 
 
 @pytest.mark.parametrize(("period", "hours"), [("DAILY", 12), ("WEEKLY", 2 * 24 + 12), ("MONTHLY", 30 * 24 + 12)])
-def test_use_begins_anew_at_the_beginning_of_a_period(period: Any, hours: int) -> None:
+def test_use_begins_again_at_the_beginning_of_a_period(period: Any, hours: int) -> None:
     # The clock starts on Thursday, 1 January 1970, at noon; weeks begin on Sundays.
     order = Priority(age=1, period=30 * MINUTE, half_life=0, oldest=MINUTE, reset=period)
     at = site(TresLimits(group_minutes=(("cpu", 1),)), priority=order)
@@ -167,7 +167,7 @@ def test_use_begins_anew_at_the_beginning_of_a_period(period: Any, hours: int) -
     assert record.status.tolist() == [Status.completed, Status.cancelled]
 
 
-def test_resets_are_told_where_nobody_knows_when_they_are() -> None:
+def test_resets_at_unknown_times_are_reported() -> None:
     at = site(priority=replace(EVERY, reset="WEEKLY"))
     assert [each.text for each in Slurm(site=at).notices] == ["PriorityUsageResetPeriod"]
     assert not Slurm(site=at, epoch=0, timezone="UTC").notices
@@ -196,7 +196,7 @@ def test_no_limit_holds_where_the_site_enforces_none() -> None:
     assert jobs(at, licenses=["a", "a"])[0].start.tolist() == [0, 10]
 
 
-def test_gpus_are_of_the_type_that_is_asked_for() -> None:
+def test_gpus_are_of_the_type_that_is_requested() -> None:
     # gres.html: "--gres=gpu:kepler:2". A file without a GPU type does not define the type of its nodes.
     kinds = ("a100", "v100", "gpu")
     machines = tuple(Node(f"n{place}", 4, 1000, gpus=2, gpu_kind=kind) for place, kind in enumerate(kinds))

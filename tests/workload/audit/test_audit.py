@@ -71,7 +71,7 @@ def test_bins_have_the_means_of_the_steps(
         end = start + int(rng.integers(1, 9000))
         rows += f"{row},{at},{start},{end},100,{rng.integers(1, 5)},{rng.choice(['A', 'B', 'A|B'])},\n"
     exact = audited(tmp_path, rows, capsys)
-    monkeypatch.setattr("gridsim.workload.audit.passes.KEPT", 100)
+    monkeypatch.setattr("gridsim.workload.audit.scan.KEPT", 100)
     binned = audited(tmp_path, rows, capsys)
     for kind in ("", "A", "B"):
         one, other = demand(exact, kind=kind), demand(binned, kind=kind)
@@ -84,7 +84,7 @@ def test_bins_have_the_means_of_the_steps(
     assert exact["conserved"]
     assert binned["conserved"]
     assert any("2,048 equal intervals" in sentence for sentence in binned["verdict"])
-    assert exact["limits"] == binned["limits"] == {"told": 4000, "over": exact["limits"]["over"]}
+    assert exact["limits"] == binned["limits"] == {"given": 4000, "over": exact["limits"]["over"]}
     assert exact["limits"]["over"] > 3900
 
 
@@ -108,7 +108,7 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
     assert {output.split(":")[0] for output in found["damaged"]} == {"row 41", "row 42"}
     assert found["start_before_submit"] == 1
     assert found["job_names"] == {"names": 1, "rows": 2, "overlaps": 1}
-    assert found["limits"] == {"told": 1, "over": 1}
+    assert found["limits"] == {"given": 1, "over": 1}
     assert found["infeasible"] == [{"resource": "gpus", "of": "machine", "jobs": 1, "most": 9.0, "capacity": 3.0}]
     assert "1 job requests more GPUs than the machine has: up to 9 of 3." in found["verdict"]
     assert "overlaps" in found["findings"]
@@ -133,7 +133,7 @@ def test_a_trace_that_does_not_fit_its_machine(tmp_path: Path, capsys: pytest.Ca
     assert "does-not-fit" in found["findings"]
 
 
-def test_what_a_platform_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resources_of_a_platform(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "site.toml").write_text(
         '[platform]\ncluster = "c"\n[[platform.nodes]]\ngroup = "g"\ncount = 4\ncapacity = {cores = 8}\ngpus = 2\n'
         'gpu_kind = "T4"\n'
@@ -206,7 +206,7 @@ def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_a
         (["--machine", "3", "--platform", "x.toml"], "--machine and --platform x.toml both give the machine"),
     ],
 )
-def test_what_an_audit_refuses(
+def test_invalid_options_of_an_audit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], output: str
 ) -> None:
     (tmp_path / "map.toml").write_text(MAPPING)
@@ -239,10 +239,10 @@ def test_a_packing_problem_is_no_log_of_a_busy_machine(
     assert (found["rows"]["read"], found["rows"]["kept"], found["rows"]["left_out"]["never ran"]) == rows
     assert found["median_runtime"] == 616
     gpus = demand(found)
-    assert round(100 * gpus["asked"] / gpus["capacity"], 1) == 98.0
+    assert round(100 * gpus["requested"] / gpus["capacity"], 1) == 98.0
     if source == "openb":
         shares = [
-            round(100 * demand(found, it)["asked"] / demand(found, it)["capacity"], 1) for it in ("cores", "memory")
+            round(100 * demand(found, it)["requested"] / demand(found, it)["capacity"], 1) for it in ("cores", "memory")
         ]
         assert shares == [68.1, 49.6]
         assert round(gpus["ran"]["peak"], 1) == 65.6

@@ -14,7 +14,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 20), st.integers(0, 
 
 
 @given(ROWS, st.integers(1, 7))
-def test_names_that_stand_twice_are_found(rows: list[tuple[int, int, int]], size: int) -> None:
+def test_names_that_are_twice_are_found(rows: list[tuple[int, int, int]], size: int) -> None:
     names = [f"job-{name}" for name, _, _ in rows]
     seen = Seen()
     for first in range(0, len(names), size):

@@ -56,7 +56,7 @@ def test_numbers_are_those_that_python_reads_bit_for_bit(block: bytes, columns: 
 
 @settings(deadline=None)
 @given(st.binary(max_size=12), st.integers(1, 3))
-def test_what_it_takes_python_takes_too(block: bytes, columns: int) -> None:
+def test_accepted_input_is_accepted_by_python_too(block: bytes, columns: int) -> None:
     found = table_of(block, columns, many=True)
     if found is not None:
         expected = plainly(block, columns)

@@ -18,8 +18,8 @@ from gridsim.model.platform import machine_cores
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs
-from gridsim.workload.formats.pbs_record import asked, duration, fields_of, got
-from gridsim.workload.formats.stream import head
+from gridsim.workload.formats.pbs_record import duration, fields_of, got, requested_cores
+from gridsim.workload.formats.stream import first_bytes
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.read import format_of, read_workload
@@ -158,8 +158,8 @@ def test_a_job_is_submitted_when_it_became_eligible(log, times, submit):
         ("Resource_List.mem=1gb", -1),
     ],
 )
-def test_cores_that_were_asked_for(text, cores):
-    assert asked(fields_of(text.encode())) == cores
+def test_cores_that_were_requested(text, cores):
+    assert requested_cores(fields_of(text.encode())) == cores
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_durations(text, value):
 
 
 @pytest.mark.parametrize("text", ["", "a", "-5", "1:2:3:4:5", "1::2", "1.x", "9" * 70, "１"])
-def test_what_is_no_duration(text):
+def test_texts_that_are_not_durations(text):
     assert np.isnan(duration(text.encode()))
 
 
@@ -232,7 +232,7 @@ def test_an_end_without_a_start_takes_that_of_the_record_of_the_start(log):
     assert (seconds(workload.runtime).tolist(), workload.cores.tolist()) == ([60], [2])
 
 
-def test_the_machine_is_as_large_as_the_most_cores_in_use_at_once_unless_somebody_says(log):
+def test_the_machine_has_the_peak_number_of_cores_in_use_by_default(log):
     lines = [end(1), end(2, start=60, end=80), end(3, start=70, end=90, Resource_List__nodes="1:ppn=5")]
     workload = log(*lines)
     assert workload.cores_stated == 7  # jobs 2 and 3, after job 1 had ended
@@ -248,7 +248,7 @@ def test_the_machine_is_as_large_as_the_most_cores_in_use_at_once_unless_somebod
 REQUEUED = (record("Q", 0), start(), record("R", 40), start(start=55), end(start=55, end=100), end(2, end=80))
 
 
-def test_a_requeued_job_is_one_that_came_first_and_runs_as_long_as_its_last_run(log):
+def test_a_requeued_job_is_one_that_was_first_and_runs_as_long_as_its_last_run(log):
     workload = log(*REQUEUED)
     assert seconds(workload.submit).tolist() == [0, 0]
     assert seconds(workload.runtime).tolist() == [45, 70]
@@ -261,7 +261,7 @@ def test_a_requeued_job_is_one_that_came_first_and_runs_as_long_as_its_last_run(
     assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (2, 2)
 
 
-def test_a_requeued_job_that_goes_on_runs_as_long_as_all_its_runs(log):
+def test_a_requeued_job_that_continues_runs_as_long_as_all_its_runs(log):
     workload = log(*REQUEUED, rules={"earlier-run": "sum"})
     assert seconds(workload.runtime).tolist() == [75, 70]
     assert (workload.logged_end / 1e6).tolist() == [100, 80]
@@ -282,7 +282,7 @@ def test_a_run_before_the_requeue_may_be_a_job_too(log):
     assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (3, 3)
 
 
-def test_the_end_that_a_requeue_tells_is_its_time(log):
+def test_the_end_of_a_requeued_run_is_its_time(log):
     workload = log(
         *(start(start=10), record("R", 44, text=about(end=T + 40)), start(start=55), end(start=55, end=99), end(2)),
         rules={"earlier-run": "skip"},
@@ -296,7 +296,7 @@ def test_a_start_that_failed_is_an_earlier_run(log):
     assert seconds(workload.submit).tolist() == [0]
 
 
-def test_a_start_that_stands_twice_is_one(log):
+def test_a_repeated_start_is_one(log):
     assert found(log(start(), start(), end())) == {}
 
 
@@ -462,9 +462,9 @@ def test_a_folder_without_files_is_refused(tmp_path):
         read_pbs(tmp_path)
 
 
-def test_the_format_is_told_from_what_stands_in_the_file(tmp_path):
+def test_the_format_is_recognised_by_the_content_of_the_file(tmp_path):
     (tmp_path / "log").write_text("\ngarbage\n" + start() + "\n")
-    assert looks_like_pbs(head(tmp_path / "log"))
+    assert looks_like_pbs(first_bytes(tmp_path / "log"))
     eighteen = end(**{f"x{place}": place for place in range(3)})
     assert len(eighteen.split()) == 18
     (tmp_path / "eighteen").write_text(eighteen + "\n")
@@ -480,7 +480,7 @@ def test_logs_in_other_formats_are_not_taken_for_one_of_pbs(tmp_path, others, so
     else:
         paths = [*others("swf").glob("*.gz"), *others("gwf").glob("*.gwf")]
     assert len(paths) > 1
-    assert not any(looks_like_pbs(head(path)) for path in paths)
+    assert not any(looks_like_pbs(first_bytes(path)) for path in paths)
 
 
 def test_jobs_that_ended_are_kept_as_columns_only(tmp_path):
@@ -544,7 +544,7 @@ def accounted(workload: Workload, content: bytes) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINES, min_size=1, max_size=20), cut=st.integers(0, 40), seed=st.integers(0, 999), data=st.data())
-def test_whatever_stands_in_a_log_is_read_or_counted(tmp_path, lines, cut, seed, data):
+def test_any_text_of_a_log_is_read_or_counted(tmp_path, lines, cut, seed, data):
     draw = random.Random(seed)
     draw.shuffle(lines)
     content = bytearray("\n".join(lines).encode("latin-1"))

@@ -91,7 +91,7 @@ def names_of(workload, label: str) -> list[str]:
 # Forms
 
 
-def test_a_job_is_what_its_line_says(log):
+def test_a_job_is_what_its_line_states(log):
     workload = log(job(7), job(8, Submit=101, Eligible=101))
     assert workload.job.tolist() == [7, 8]
     assert (workload.submit / 1e6).tolist() == [0, 1]
@@ -111,7 +111,7 @@ def test_the_delimiter_is_found_in_the_header(log, delimiter):
     assert names_of(workload, "executable") == ["run", "two words"]
 
 
-def test_columns_may_stand_in_any_order_with_others_between(log):
+def test_columns_may_be_in_any_order_with_others_between(log):
     workload = log(job(7, Colour="red", Comment="x|y"), names=["Colour", *NAMES[::-1], "Comment"])
     assert workload.job.tolist() == [7]
     assert workload.cores.tolist() == [4]
@@ -125,7 +125,7 @@ def test_windows_line_ends_and_a_byte_order_mark_do_not_matter(log):
     assert log("\ufeff" + text(job(7), job(8)).replace("\n", "\r\n")).job.tolist() == [7, 8]
 
 
-def test_two_logs_may_stand_in_one_file_each_with_its_header(log):
+def test_two_logs_may_be_in_one_file_each_with_its_header(log):
     workload = log(text(job(7)) + text(job(8), names=NAMES[::-1]))
     assert workload.job.tolist() == [7, 8]
     assert workload.provenance["comments"] == 2
@@ -171,7 +171,7 @@ def test_a_form_that_carries_too_little_says_why_and_how(tmp_path, content, reas
     assert COMMAND in str(caught.value)
 
 
-def test_the_command_asks_for_what_is_read(log):
+def test_the_command_requests_what_is_read(log):
     names = COMMAND.partition("-o ")[2].partition(" ")[0].split(",")
     workload = log(job(7, SubmitLine="sbatch x", AllocTRES="cpu=4,mem=8G"), names=names, delimiter="\x1f")
     assert workload.provenance["missing"] == ["time zone (local times are used unchanged; give --timezone)"]
@@ -196,7 +196,7 @@ def test_a_name_may_hold_delimiters_and_line_breaks(log, name):
     assert found(workload) == {"delimiter-in-name": 1}
 
 
-def test_a_name_in_the_last_column_may_go_on_in_the_next_line(log):
+def test_a_name_in_the_last_column_may_continue_in_the_next_line(log):
     names = [name for name in NAMES if name != "JobName"] + ["JobName"]
     workload = log(job(7), job(8, JobName="new\nline"), job(9), names=names)
     assert workload.job.tolist() == [7, 8, 9]
@@ -210,14 +210,14 @@ def test_a_name_in_the_first_column_may_begin_in_the_line_above(log):
     assert found(workload) == {"delimiter-in-name": 1}
 
 
-def test_a_delimiter_in_the_name_stands_in_the_submit_line_too(log):
+def test_a_delimiter_in_the_name_is_in_the_submit_line_too(log):
     jobs = [job(k, JobName=f"a|{k}", SubmitLine=f"sbatch --job-name=a|{k} x") for k in range(7, 10)]
     workload = log(*jobs)
     assert workload.job.tolist() == [7, 8, 9]
     assert names_of(workload, "executable") == ["a|7", "a|8", "a|9"]
 
 
-def test_commas_between_columns_are_told_from_those_in_them(log):
+def test_commas_between_columns_are_distinguished_from_those_in_them(log):
     tres = {"ReqTRES": "billing=4,cpu=4,mem=8G,node=1", "AllocTRES": "billing=4,cpu=4,mem=2G,node=1"}
     workload = log(job(7, **tres), job("8_[1,3]", State="PENDING", Start="Unknown", **tres), delimiter=",")
     assert workload.job.tolist() == [7]
@@ -244,7 +244,7 @@ def test_steps_are_no_jobs(log):
     assert workload.provenance["steps"] == 3
 
 
-def test_tasks_of_an_array_are_jobs_with_numbers_of_their_own(log):
+def test_tasks_of_an_array_are_jobs_with_distinct_numbers(log):
     workload = log(job("40_1", JobIDRaw=41), job("40_2", JobIDRaw=42), job("40_3", JobIDRaw=40))
     assert workload.job.tolist() == [41, 42, 40]
     assert workload.logged["array_job"].tolist() == [40, 40, 40]
@@ -271,7 +271,7 @@ def requeued() -> list[dict[str, str]]:
     return [job(7, State="REQUEUED"), last]
 
 
-def test_a_requeued_job_is_one_that_came_first_and_runs_as_long_as_its_last_run(log):
+def test_a_requeued_job_is_one_that_was_first_and_runs_as_long_as_its_last_run(log):
     first = job(7, Eligible=102, State="PREEMPTED")
     workload = log(first, job(7, Submit=115, Eligible=236, Start=240, End=265, ElapsedRaw=25), job(8))
     assert workload.job.tolist() == [8, 7]
@@ -288,13 +288,13 @@ def test_a_requeued_job_is_one_that_came_first_and_runs_as_long_as_its_last_run(
     assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (2, 2)
 
 
-def test_a_requeued_job_that_goes_on_where_it_was_left_runs_as_long_as_all_its_runs(log):
+def test_a_requeued_job_that_continues_where_it_was_left_runs_as_long_as_all_its_runs(log):
     workload = log(*requeued(), rules={"earlier-run": "sum"})
     assert (workload.runtime / 1e6).tolist() == [20]
     assert (workload.logged_end / 1e6).tolist() == [150]
 
 
-def test_the_last_run_of_a_requeued_job_counts_alone_where_it_is_asked_for(log):
+def test_the_last_run_of_a_requeued_job_counts_alone_where_it_is_requested(log):
     workload = log(*requeued(), rules={"earlier-run": "skip"})
     alone = log(requeued()[1])
     assert workload.provenance["jobs_read"] == 1
@@ -323,7 +323,7 @@ def test_a_job_whose_last_run_was_ended_too_has_the_longest_run_to_do(log):
     assert found(workload) == {"earlier-run": 1, "ended-by-system": 1}
 
 
-def test_whether_a_job_may_be_requeued_is_what_was_asked_for_or_what_became_of_it(log):
+def test_requeuing_is_allowed_by_the_request_or_the_outcome(log):
     again = [job(7, State="PREEMPTED"), job(7, Submit=115, Eligible=236, Start=240, End=250)]
     workload = log(*again, job(8, State="PREEMPTED"), job(9))
     assert dict(zip(workload.job.tolist(), workload.labels["requeue"].tolist(), strict=True)) == {7: 1, 8: 0, 9: -1}
@@ -395,7 +395,7 @@ def test_without_the_earlier_runs_first_submits_are_said_not_to_be_known(log):
     assert any("first submit times of 1 requeued job" in entry for entry in told)
 
 
-def test_numbers_that_begin_anew_are_no_requeues(log):
+def test_numbers_that_begin_again_are_no_requeues(log):
     before = [job(number, Submit=number, Eligible=number) for number in range(50, 80)]
     after = [job(number, Submit=80 + number, Eligible=80 + number) for number in range(1, 20)]
     assert not any("first submits" in entry for entry in log(*before, *after).provenance["missing"])
@@ -481,7 +481,7 @@ def test_states_become_status_codes(log, state, status, kinds):
     assert set(found(workload)) == kinds
 
 
-def test_what_never_started_is_left_out_and_counted(log):
+def test_jobs_that_never_started_are_excluded_and_counted(log):
     workload = log(
         job(7),
         job(8, State="CANCELLED by 0", Start="None", ElapsedRaw=0),
@@ -568,7 +568,7 @@ def test_a_job_after_an_array_waits_for_its_last_task(log):
 # The clock
 
 
-def test_without_a_zone_times_are_as_they_stand_and_the_log_says_so(log):
+def test_without_a_zone_times_are_unchanged_and_this_is_reported(log):
     workload = log(job(7))
     assert workload.provenance["clock"]["zone"] == "local"
     assert "UnixStartTime" not in workload.provenance["header"]
@@ -594,7 +594,7 @@ def autumn(number: int, submit: str, start: str, end: str, elapsed: int) -> dict
     return {**job(number, ElapsedRaw=elapsed), **times}
 
 
-def test_the_hour_that_comes_twice_is_told_apart_by_order_and_elapsed_time(log):
+def test_the_repeated_hour_is_resolved_by_order_and_elapsed_time(log):
     workload = log(
         autumn(1, "01:50:00", "01:50:00", "02:10:00", 1200),
         autumn(2, "02:40:00", "02:45:00", "02:10:00", 1500),  # across the change of the clock
@@ -676,7 +676,7 @@ def test_entries_that_are_no_jobs_are_counted(log):
     assert found(workload) == {"unreadable-line": 5}
 
 
-def test_a_document_cut_short_gives_what_came_before(log):
+def test_a_truncated_document_gives_the_jobs_before_its_end(log):
     content = document(entry(7), entry(8), entry(9))
     workload = log(content[: content.index('"job_id": 9') + 30])
     assert workload.job.tolist() == [7, 8]
@@ -926,7 +926,7 @@ def test_several_files_are_one_log_in_which_a_job_that_is_in_two_counts_once(mon
     assert workload.provenance["source"] == f"{months[1]} and 1 more"
 
 
-def test_what_is_wrong_in_several_files_is_told_with_the_file_and_its_line(months):
+def test_errors_in_several_files_are_reported_with_the_file_and_its_line(months):
     january, february = months
     told = {entry["kind"]: entry["first_places"] for entry in read_workload(months).provenance["problems"]}
     assert told["unreadable-line"] == [f"{january}:4"]
@@ -950,7 +950,7 @@ def test_a_file_of_another_format_among_several_is_refused(months, tmp_path):
         read_workload([*months, other])
 
 
-def test_a_header_that_lacks_columns_is_told_with_its_own_file(months):
+def test_a_header_that_lacks_columns_is_reported_with_its_own_file(months):
     months[1].write_text("JobID|State\n7|COMPLETED\n")
     with pytest.raises(InputError) as caught:
         read_workload(months)

@@ -53,7 +53,7 @@ def alike(one: Workload, other: Workload) -> None:
         np.testing.assert_array_equal(values, other.logged[name], err_msg=name)
 
 
-def test_what_is_read_of_the_copy_is_what_is_read_of_the_log(log: Path, tmp_path: Path) -> None:
+def test_the_copy_is_read_like_the_log(log: Path, tmp_path: Path) -> None:
     assert anonymise_sacct(log, tmp_path / "out.txt", KEY)[0] == 4
     for rules in ({}, {"still-waiting": "repair"}):
         alike(read_workload(log, rules=rules), read_workload(tmp_path / "out.txt", rules=rules))

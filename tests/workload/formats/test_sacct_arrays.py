@@ -54,7 +54,7 @@ def test_tasks_that_waited_in_one_list_and_ran_in_the_next_are_kept_once(
     assert workload.provenance["jobs_read"] == 5
 
 
-def test_tasks_that_wait_still_are_those_without_a_line_of_their_own(tmp_path: Path) -> None:
+def test_tasks_that_wait_still_are_those_without_a_separate_line(tmp_path: Path) -> None:
     workload = read(tmp_path, JANUARY, ran("7_2", 9, 200) + waits("7_[3-4,6%2]"))
     assert len(workload) == 5
     assert found(workload) == {"repeated-line": 1, "still-waiting": 1}
@@ -77,7 +77,7 @@ def test_tasks_that_were_cancelled_together_wait_no_longer(tmp_path: Path) -> No
 CANCELLED = {"state": "CANCELLED by 1000", "end": str(T + 500)}
 
 
-def test_a_cancelled_list_is_of_the_tasks_without_a_line_of_their_own(tmp_path: Path) -> None:
+def test_cancelled_tasks_without_a_line_are_those_of_the_list(tmp_path: Path) -> None:
     started = ran("7_3", 9, 200) + ran("7_4", 10, 200) + ran("7_5", 11, 300)
     workload = read(tmp_path, waits("7_[3-6]", **CANCELLED) + started, never_ran="keep")
     assert len(workload) == 4
@@ -105,7 +105,7 @@ def test_a_line_that_does_not_say_which_tasks_stays(tmp_path: Path) -> None:
     assert len(read(tmp_path, waits("7_[1-999999999]") + ran("8", 80, 100), FEBRUARY)) == 6
 
 
-def test_who_wants_no_repeated_lines_is_told_of_such_ones(tmp_path: Path) -> None:
+def test_unwanted_repeated_lines_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="repeated-line"):
         read(tmp_path, JANUARY, FEBRUARY, repeated_line="error")
 

@@ -31,7 +31,7 @@ def log(tmp_path: Path) -> Path:
     return file
 
 
-def test_which_cluster_is_asked_where_there_are_several(log: Path) -> None:
+def test_which_cluster_is_queried_where_there_are_several(log: Path) -> None:
     with pytest.raises(InputError, match=r"contains 2 clusters: alpha \(2 jobs\), beta \(3 jobs\); choose one"):
         read_workload(log)
 

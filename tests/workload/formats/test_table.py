@@ -54,7 +54,7 @@ Waits = "pending"
 MANY = "".join(f"z{number},1000,1,0,0,,LS,Ok,{200 + number},{300 + number},{200 + number}\n" for number in range(20))
 
 
-def test_rows_become_jobs_that_ask_for_tasks(tmp_path: Path) -> None:
+def test_rows_become_jobs_that_request_tasks(tmp_path: Path) -> None:
     jobs = read(tmp_path, PODS + MANY, OF_PODS)
     assert jobs.job[:4].tolist() == [1, 2, 4, 7]  # row numbers
     assert (jobs.submit[:3] / 1e6).tolist() == [0, 1, 3]
@@ -215,7 +215,7 @@ def test_a_mapping_that_is_none_is_refused(tmp_path: Path, mapping: str, message
         read(tmp_path, PODS, mapping)
 
 
-def test_who_gives_no_mapping_is_told_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_mappings_are_listed_if_none_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "table.csv").write_text(PODS)
     with pytest.raises(
         InputError, match=r"field 'mapping': is not given; expected a TOML file, or one of: .*alibaba-2023"
@@ -263,7 +263,7 @@ def test_pods_of_alibaba(tmp_path: Path, source: str, others: Callable[[str], Pa
     assert jobs.demands[1] == Demand(tasks=1, each={"cores": 6, "memory": 12288}, gpu=460, max_nodes=1)
 
 
-def test_a_recipe_names_a_mapping_beside_it(tmp_path: Path) -> None:
+def test_a_recipe_names_a_mapping_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "pods.csv").write_text(TEN)
     (tmp_path / "own.toml").write_text(presets()["alibaba-2023"].read_text())
     (tmp_path / "recipe.toml").write_text('[workload]\nfile = "pods.csv"\nmapping = "own.toml"\n')

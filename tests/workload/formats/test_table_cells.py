@@ -86,7 +86,7 @@ def test_a_table_of_objects(tmp_path: Path, plain: list[object], monkeypatch: py
         ('[{"att": 1, "took": 2, "procs": 3, "who": 4}]', "unknown column of .*'at'; did you mean 'att'"),
     ],
 )
-def test_what_is_no_array_of_objects_is_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_an_invalid_array_of_objects_is_refused(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(tmp_path, "t.json", content.encode(), f'format = "json"\n[columns]\n{COLUMNS}')
 

@@ -195,7 +195,7 @@ def test_ten_rows_of_each(tmp_path: Path, name: str) -> None:
     assert bool(mapping_of(name).unverified) == (name not in ("alibaba-2020", "eagle"))
 
 
-def test_what_is_odd_in_them(tmp_path: Path) -> None:
+def test_anomalies_in_the_logs(tmp_path: Path) -> None:
     tasks = read(tmp_path, "alibaba-2020")
     assert tasks.names["user"][int(tasks.labels["user"][0])] == "u0"
     assert tasks.logged["wait"][0] == 100  # relative to the start of its job
@@ -219,7 +219,7 @@ def test_elements_of_an_array_share_a_number(tmp_path: Path) -> None:
     assert kinds["over-estimate"] == 8
 
 
-def test_presets_that_nobody_verified_say_so(
+def test_presets_that_no_job_verified_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

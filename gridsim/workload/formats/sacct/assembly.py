@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.columns import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
-from gridsim.workload.formats.sacct.demands import demands, named
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
-from gridsim.workload.formats.sacct.needs import needs
+from gridsim.workload.formats.sacct.job_labels import needs
 from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.screening import SacctIntake
+from gridsim.workload.formats.sacct.tres_demands import demands, named
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 from gridsim.workload.formats.swf_header import CANCELLED
+from gridsim.workload.formats.task_demands import GPU_TYPES
 
 _ENOUGH = 20
 """Number of jobs above which a log without completed jobs, or with one user, is suspicious."""

@@ -111,7 +111,7 @@ class Jobs:
         if not len(rows):
             raise InputError(self._nothing(), path=self._intake.path, line=self._intake.lines)
         keys = (self._lines.column("part"), self._lines.column("task"), self._lines.identity(), facts.submit)
-        rows = self._told_apart(rows[np.lexsort([key[rows] for key in keys])])
+        rows = self._expanded(rows[np.lexsort([key[rows] for key in keys])])
         kept = Kept(
             rows=rows,
             earlier=earlier,
@@ -140,7 +140,7 @@ class Jobs:
                 f"sacct -D prints all runs"
             )
 
-    def _told_apart(self, rows: IntArray) -> IntArray:
+    def _expanded(self, rows: IntArray) -> IntArray:
         """Return the rows, repeated for each of several tasks that were cancelled together or still wait."""
         tasks = np.where(self._gave_up | self._waits, self._tasks, 1)[rows]
         if int(tasks.sum()) > 2 * self._lines.rows + _MOST_TASKS:

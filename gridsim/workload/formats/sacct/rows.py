@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct import values
-from gridsim.workload.formats.sacct.submitted import TEXTS, throttle
+from gridsim.workload.formats.sacct.submit_lines import TEXTS, throttle
 from gridsim.workload.formats.sacct.text import Cells
 from gridsim.workload.formats.sacct.values import ABSENT, INVALID, BoolArray, Lookup
 

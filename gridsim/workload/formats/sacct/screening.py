@@ -15,13 +15,13 @@ from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.sacct import document, values
 from gridsim.workload.formats.sacct.fields import refusal, refuse_missing
 from gridsim.workload.formats.sacct.rows import Parser
-from gridsim.workload.formats.sacct.submitted import NUMBERS, TELLING, TEXTS, submitted
+from gridsim.workload.formats.sacct.submit_lines import NUMBERS, TELLING, TEXTS, submitted
 from gridsim.workload.formats.sacct.text import (
     BREAKS_JOINED,
-    Alike,
     Cells,
     Division,
     Form,
+    LinePatterns,
     TextLines,
     header_of,
     is_ruler,
@@ -79,7 +79,7 @@ class SacctIntake:
         self.edges: list[tuple[int, int]] = []
         self._rest, self._rest_line = b"", 1
         self._times_seen = False
-        self._alike: Alike | None = None
+        self._patterns: LinePatterns | None = None
 
     # Lines
 
@@ -186,9 +186,9 @@ class SacctIntake:
 
     def _like_others(self, lines: TextLines, rows: IntArray, numbers: IntArray, done: BoolArray) -> None:
         """Keep the rows with the pattern of a line that could be divided, and count steps among them."""
-        if self._alike is None or self._alike.header is not lines.header:
-            self._alike = Alike(lines.header)
-        rows, division = self._alike.divided(lines, rows)
+        if self._patterns is None or self._patterns.header is not lines.header:
+            self._patterns = LinePatterns(lines.header)
+        rows, division = self._patterns.divided(lines, rows)
         if len(rows):
             steps = self.parser.steps(division.cells(rows))
             self.steps += int(np.count_nonzero(steps))
@@ -329,7 +329,7 @@ class SacctIntake:
         kept = np.flatnonzero(valid).tolist()
         good = Cells.of_records(header, [records[row][1] for row in kept])
         texts = {row: records[place][1].get("SubmitLine", b"") for row, place in enumerate(kept)}
-        said = self._said({row: text for row, text in texts.items() if TELLING.search(text)}, len(kept))
+        said = self._submit_columns({row: text for row, text in texts.items() if TELLING.search(text)}, len(kept))
         columns = {name: column[valid] for name, column in columns.items()}
         self._add(numbers[valid], columns, self.parser.labels(good), said)
         return lost
@@ -342,9 +342,9 @@ class SacctIntake:
         begins, ends = division.span(rows, "SubmitLine")
         at = np.searchsorted(begins, places, side="right") - 1
         telling = np.unique(at[(at >= 0) & (places < ends[at])]).tolist()
-        return self._said({row: lines.block[int(begins[row]) : int(ends[row])] for row in telling}, len(rows))
+        return self._submit_columns({row: lines.block[int(begins[row]) : int(ends[row])] for row in telling}, len(rows))
 
-    def _said(self, texts: Mapping[int, bytes], count: int) -> dict[str, npt.NDArray[Any]]:
+    def _submit_columns(self, texts: Mapping[int, bytes], count: int) -> dict[str, npt.NDArray[Any]]:
         """Return the columns of submit lines, by the index of their row among *count* rows to be added."""
         if not texts:
             return {}

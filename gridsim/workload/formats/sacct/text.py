@@ -150,7 +150,7 @@ _SIGNS = (b"0123456789", b"=", b":", b"-", b".", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ_+"
 _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9)
 
 
-class Alike:
+class LinePatterns:
     """Divisions of lines of one form with the delimiter in other columns, by their patterns.
 
     With ``--delimiter=,`` every line is such a line, because lists such as ``cpu=4,node=1`` contain commas. Aligning a

@@ -287,7 +287,7 @@ class JoinedTable:
         }
 
 
-def joined(mapping: TableMapping, beside: str | os.PathLike[str]) -> list[JoinedTable]:
+def joined(mapping: TableMapping, attached: str | os.PathLike[str]) -> list[JoinedTable]:
     """Return all further tables of a mapping; their files are in the folder of the first one.
 
     Raises
@@ -295,7 +295,7 @@ def joined(mapping: TableMapping, beside: str | os.PathLike[str]) -> list[Joined
     InputError
         If a file is missing or cannot be read.
     """
-    return [JoinedTable(it, mapping, Path(beside).parent) for it in mapping.joins]
+    return [JoinedTable(it, mapping, Path(attached).parent) for it in mapping.joins]
 
 
 def joined_files(mapping: TableMapping, folder: Path) -> list[Path]:

@@ -313,7 +313,7 @@ def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple
     delimiter = _typed(tables.get("delimiter", FORMATS[form]), str, f"{where}delimiter", path)
     if len(delimiter) != 1 and FORMATS[form]:
         raise InputError(f"is {delimiter!r}; expected one character", path=path, field=f"{where}delimiter")
-    header = _words(tables.get("header", []), f"{where}header", path)
+    header = _strings(tables.get("header", []), f"{where}header", path)
     if len(set(header)) < len(header):
         raise InputError("lists a column twice", path=path, field=f"{where}header")
     return delimiter, tuple(header)
@@ -417,7 +417,7 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
         time=time,
         factor=_factor(table, where, kind, path),
         count=_flag(table.get("count", False), f"{where}.count", path),
-        unlimited=frozenset(_words(table.get("unlimited", []), f"{where}.unlimited", path)),
+        unlimited=frozenset(_strings(table.get("unlimited", []), f"{where}.unlimited", path)),
         **texts,
     )
 
@@ -440,7 +440,7 @@ def _factor(table: Mapping[str, Any], where: str, kind: str, path: str) -> float
     return factor
 
 
-def _words(given: Any, where: str, path: str) -> list[str]:
+def _strings(given: Any, where: str, path: str) -> list[str]:
     words: list[str] = _typed(given, list, where, path)
     for place, word in enumerate(words):
         _typed(word, str, f"{where}[{place}]", path)
@@ -463,7 +463,7 @@ def _filters(tables: Mapping[str, Any], path: str) -> dict[str, tuple[str, froze
         for key in ("column", "values"):
             if key not in table:
                 raise InputError("is missing", path=path, field=f"{where}.{key}")
-        values = _words(table["values"], f"{where}.values", path)
+        values = _strings(table["values"], f"{where}.values", path)
         found[name] = (_typed(table["column"], str, f"{where}.column", path), frozenset(values))
     return found
 

@@ -16,7 +16,6 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
-from gridsim.workload.formats.asked import told
 from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS
 from gridsim.workload.formats.swf_rows import (
@@ -33,7 +32,8 @@ from gridsim.workload.formats.swf_rows import (
 )
 from gridsim.workload.formats.table.cells import Cells, JoinedTable, TableFile
 from gridsim.workload.formats.table.mapping import TableMapping
-from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, texts_of, words
+from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, split_cell, texts_of
+from gridsim.workload.formats.task_demands import demand_facts
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 _MOST_DAMAGED = 0.05
@@ -164,8 +164,8 @@ class TableRows(SwfRows):
     def _jobs(self, cells: dict[str, Sequence[str]], lines: IntArray) -> None:
         n = len(lines)
         facts = facts_of(self._mapping, cells, n, self._zone)
-        side = self._asked(facts.amounts, lines)
-        side["kinds"], side["features"] = (self._words(name, cells, n) for name in ("gpu_kind", "features"))
+        side = self._requests(facts.amounts, lines)
+        side["kinds"], side["features"] = (self._string_sets(name, cells, n) for name in ("gpu_kind", "features"))
         sound = np.ones(n, dtype=np.bool_)
         for each in facts.wrong:
             if sound[each.row]:
@@ -202,9 +202,9 @@ class TableRows(SwfRows):
             self._side.setdefault(name, Column(np.int64)).add(values[sound])
         self.add(table[sound], lines[sound])
 
-    def _asked(self, told: Mapping[str, FloatArray], lines: IntArray) -> dict[str, IntArray]:
+    def _requests(self, totals: Mapping[str, FloatArray], lines: IntArray) -> dict[str, IntArray]:
         """Return the demands of each job per task; ``wide``: its cores, ``parts``: invalid thousandths of a GPU."""
-        amounts = {**dict.fromkeys(AMOUNTS, np.full(len(lines), np.nan)), **told}
+        amounts = {**dict.fromkeys(AMOUNTS, np.full(len(lines), np.nan)), **totals}
         others = {name: amounts[name] for name in self._mapping.resources}
         nodes = np.nan_to_num(amounts["nodes"]).astype(np.int64)
         tasks = np.where(np.isnan(amounts["tasks"]), np.maximum(nodes, 1), np.nan_to_num(amounts["tasks"])).astype(
@@ -265,13 +265,13 @@ class TableRows(SwfRows):
         texts = texts_of(self._mapping, ours, cells, n)
         return np.full(n, UNKNOWN) if texts is None else self._texts[label].column(texts)
 
-    def _words(self, name: str, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
+    def _string_sets(self, name: str, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
         """Return numbers of sets of words, as texts between bars; 0 for none."""
         texts = texts_of(self._mapping, name, cells, n)
         if texts is None:
             return np.zeros(n, dtype=np.int64)
         separator = self._mapping.columns[name].separator
-        sets = {text: "|".join(words(text, separator)) for text in set(texts)}
+        sets = {text: "|".join(split_cell(text, separator)) for text in set(texts)}
         return np.maximum(self._texts[name].column([sets[text] for text in texts]), 0)
 
     def _numbers_of(self, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
@@ -337,7 +337,7 @@ class TableRows(SwfRows):
             **({"unverified": self._mapping.unverified} if self._mapping.unverified else {}),
             **({"not_joined": {it.table.name: it.missing for it in self._joins}} if self._joins else {}),
             problems=self.problems.to_json(),
-            **({} if demands is None else {"demands": told(demands)}),
+            **({} if demands is None else {"demands": demand_facts(demands)}),
         )
 
     def _demands(self, side: dict[str, IntArray]) -> Demands | None:

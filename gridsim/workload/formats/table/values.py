@@ -65,12 +65,12 @@ class TextCodes(dict[str, int]):
         return np.fromiter(map(self.__getitem__, cells), dtype=np.int64, count=len(cells))
 
 
-def words(cell: str, separator: str) -> tuple[str, ...]:
+def split_cell(cell: str, separator: str) -> tuple[str, ...]:
     """Return the words of a cell, sorted; none for an empty cell.
 
     Examples
     --------
-    >>> words("V100|A10", "|"), words("None", "|")
+    >>> split_cell("V100|A10", "|"), split_cell("None", "|")
     (('A10', 'V100'), ())
     """
     return () if cell in ABSENT else tuple(sorted(filter(None, (word.strip() for word in cell.split(separator)))))

@@ -77,7 +77,7 @@ def columns_of(workload: Workload) -> dict[str, npt.NDArray[Any]]:
     started = workload.logged_start
     if started is not None and (started < NEVER).any():
         found["start"] = np.where(started >= NEVER, np.nan, started / MICROSECOND + epoch)
-    found |= dict(_asked(workload))
+    found |= dict(_requests(workload))
     for label in ("user", "group", "account", "queue", "partition", "executable"):
         if label in workload.labels:
             found["name" if label == "executable" else label] = _names(workload, label)
@@ -88,7 +88,7 @@ def columns_of(workload: Workload) -> dict[str, npt.NDArray[Any]]:
     return {**ordered, **{name: column for name, column in found.items() if name not in COLUMNS}}
 
 
-def _asked(workload: Workload) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+def _requests(workload: Workload) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Yield the demands of jobs in addition to plain cores."""
     demands = workload.demands
     if demands is None:

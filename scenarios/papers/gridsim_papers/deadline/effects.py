@@ -99,8 +99,8 @@ def work_falls(study: Study) -> Finding:
     for name, measure in (names | jobs).items():
         numbers = [(load, measure(study, Place(load=load), "qops")) for load in levels]
         parts += trends([(f"{name} down with load from 1.2", numbers)], -1)
-    beside = parts.pop()
-    note = f"relative slope: core-seconds {parts[-1].effect:.3g}, jobs {beside.effect:.3g}"
+    attached = parts.pop()
+    note = f"relative slope: core-seconds {parts[-1].effect:.3g}, jobs {attached.effect:.3g}"
     return decided(parts, note=note)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridsim import InputError
+from gridsim.number_formatting import percent
 from gridsim.report.figures import DASHES, PALETTE, RC
-from gridsim.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridsim.files import write_atomically
+from gridsim.number_formatting import listed, percent
 from gridsim.report.figures import DASHES, PALETTE, RC
-from gridsim.words import listed, percent
 from gridsim_papers.deadline.lines import Line, Mean, StoredRows, gaps, lines_of
 from gridsim_papers.deadline.recipes import Panel, Recipe, metric_of
 

@@ -164,13 +164,13 @@ def lines_of(name: str, panel: Panel, stored: StoredRows) -> list[Line]:
         When no line has rows; the message contains the figure and the experiment to run.
     """
     found = stored.values(panel.y, panel.where, panel.lines, panel.along)
-    beside = found if panel.x == panel.along else stored.values(panel.x, panel.where, panel.lines, panel.along)
+    attached = found if panel.x == panel.along else stored.values(panel.x, panel.where, panel.lines, panel.along)
     values = panel.values or tuple(sorted({value for value, _ in found}))
-    lines = [Line(value, tuple(_points(value, panel, found, beside))) for value in values]
+    lines = [Line(value, tuple(_points(value, panel, found, attached))) for value in values]
     if not any(line.points for line in lines):
         raise InputError(
             f"{name} has no rows of '{panel.y}'"
-            + (f" and '{panel.x}'" if beside is not found else "")
+            + (f" and '{panel.x}'" if attached is not found else "")
             + f" with {written(panel.where, stored.usual)}; run the experiment {panel.experiment}"
         )
     return lines
@@ -180,12 +180,12 @@ def _points(
     value: Any,
     panel: Panel,
     found: Mapping[Condition, Mapping[Replicate, float]],
-    beside: Mapping[Condition, Mapping[Replicate, float]],
+    attached: Mapping[Condition, Mapping[Replicate, float]],
 ) -> Iterable[Point]:
     for own, place in sorted(key for key in found if _same(key[0], value)):
         if panel.places and not any(_same(place, wanted) for wanted in panel.places):
             continue
-        heights, widths = found[own, place], beside.get((own, place), {})
+        heights, widths = found[own, place], attached.get((own, place), {})
         both = [one for one in heights if math.isfinite(heights[one]) and math.isfinite(widths.get(one, math.nan))]
         if both:
             y = mean_of_windows({one: heights[one] for one in both})

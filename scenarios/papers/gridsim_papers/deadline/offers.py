@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from gridsim import Platform, Workload, simulate
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, FloatArray
 from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
-from gridsim.policy.scheduler.guaranteed import Guaranteed
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
 from gridsim.workload.transform.deadlines import Deadlines
 from gridsim_papers.decisions import resampled
 from gridsim_papers.verdicts import Finding, decided

@@ -13,10 +13,10 @@ import numpy as np
 
 from gridsim import Platform, Record, Run, Workload, simulate
 from gridsim.metrics.charges import CategorySlowdowns, category_slowdowns
-from gridsim.metrics.deadlines import asked, deadline_metrics, granted, refused, taken, terciles
+from gridsim.metrics.deadlines import deadline_metrics, deadline_requested, granted, refused, taken, terciles
 from gridsim.metrics.groups import rows_by_group
 from gridsim.metrics.summary import DEADLINE_METRICS, Metric, metrics
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, seconds
 from gridsim.workload.synthetic.packed import Packed
 from gridsim.workload.transform.deadlines import Deadlines, Tolerance, by_number
@@ -244,7 +244,7 @@ def _extra(record: Record) -> dict[str, float]:
     """`EXTRA_METRICS` of a schedule with promises."""
     if record.promises is None:
         return {}
-    area, wanted = record.workload.area, asked(record)
+    area, wanted = record.workload.area, deadline_requested(record)
     numbers = {
         f"deadline_{name}_area_median": float(np.median(area[wanted & chosen]))
         for name, chosen in (("guaranteed", granted(record)), ("unadmitted", refused(record)))
@@ -262,7 +262,7 @@ def _extra(record: Record) -> dict[str, float]:
 
 def _thirds(record: Record, kind: str) -> Iterator[tuple[str, Record]]:
     """Terciles of jobs by core-seconds, or of jobs without a deadline by runtime, as one record each."""
-    chosen = record.select(~asked(record)) if kind == "runtime" else record
+    chosen = record.select(~deadline_requested(record)) if kind == "runtime" else record
     groups = terciles(chosen, kind)  # type: ignore[arg-type]  # one of _TERCILES
     words = dict(zip(groups.names, _TERCILES[kind], strict=True))
     for name, rows in rows_by_group(groups).items():

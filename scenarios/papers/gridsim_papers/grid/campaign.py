@@ -26,7 +26,7 @@ from gridsim.metrics.dag import dag_metrics, job_columns, slr_by_decile
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, RouterSpec
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import MICROSECOND
 from gridsim.workload.synthetic.grid import KINDS_OF_JOBS, KINDS_OF_TASKS, LOADS, Grid
 from gridsim_papers.units import Row, Table, Tabled, Unit

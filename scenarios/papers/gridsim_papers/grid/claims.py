@@ -21,7 +21,7 @@ from gridsim import InputError
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import ROUNDING, bootstrap_means
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim_papers import decisions
 from gridsim_papers.decisions import resampled, signed

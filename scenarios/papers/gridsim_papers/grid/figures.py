@@ -17,8 +17,8 @@ from gridsim import InputError
 from gridsim.metrics.campaign import Paired, PolicyComparison, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.time import FloatArray
+from gridsim.number_formatting import percent
 from gridsim.report.figures import DASHES, INK, PALETTE, drawing, legend
-from gridsim.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ import numpy as np
 from gridsim import InputError, Lublin, Platform, Record, Workload, read_workload, simulate
 from gridsim.campaign.run import Made
 from gridsim.model.platform import machine_cores
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import MICROSECOND
 from gridsim_papers.grid.campaign import POLICIES, TABLE, Row, as_run, schedule_rows
 from gridsim_papers.units import Table, Tabled, Unit

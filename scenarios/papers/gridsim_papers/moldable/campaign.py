@@ -23,7 +23,7 @@ import numpy as np
 from gridsim import InputError, Platform, Record, Workload, simulate
 from gridsim.errors import UnknownNameError
 from gridsim.metrics.utilisation import makespan, offered_load, utilisation
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.workload.transform.duplicate import Duplicate, Expand
 from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gridsim import InputError
-from gridsim.words import listed, percent
+from gridsim.number_formatting import listed, percent
 from gridsim_papers.deadline.recipes import Recipe
 from gridsim_papers.decisions import answered
 from gridsim_papers.ledger import MARGIN, read_ledger

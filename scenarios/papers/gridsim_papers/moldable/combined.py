@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from gridsim import InputError
-from gridsim.words import listed
+from gridsim.number_formatting import listed
 from gridsim_papers.decisions import alike, at_least, more_often, signed
 from gridsim_papers.moldable.campaign import BASELINE, EARLIER, METHODS, PROFILES
 from gridsim_papers.moldable.changes import CATEGORIES

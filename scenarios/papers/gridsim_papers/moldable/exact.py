@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from gridsim import Workload
+from gridsim.model.random_streams import stream
 from gridsim.model.speedup import Downey
-from gridsim.model.streams import stream
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.queue import Queue, Requests
-from gridsim.testing.sizes import choices_compared
+from gridsim.testing.size_choice import choices_compared
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim_papers.verdicts import Finding
 
@@ -34,12 +34,12 @@ def downey(speedup: type[Downey] = Downey) -> Finding:
         values = law.speedup(n)
         bound = 2 * average - 1 if sigma <= 1 else average + average * sigma - sigma
         breaks: Any = np.array([average, bound])  # the formulas also apply between whole numbers of cores
-        one, beside = (speedup(parallelism=float(average), sigma=value).speedup(n) for value in (1.0, 1 + 1e-12))
+        one, attached = (speedup(parallelism=float(average), sigma=value).speedup(n) for value in (1.0, 1 + 1e-12))
         errors = (
             np.abs(law.speedup(breaks * (1 + 1e-13)) - law.speedup(breaks * (1 - 1e-13))),
             -np.diff(values),
             values - np.minimum(n, average),
-            np.abs(one - beside),
+            np.abs(one - attached),
             np.abs(values[n >= bound] - average),
         )
         worst = max(worst, *(float(error.max(initial=0.0)) for error in errors))

@@ -14,8 +14,8 @@ import numpy as np
 
 from gridsim import InputError
 from gridsim.metrics.compare import holm
+from gridsim.number_formatting import listed, percent
 from gridsim.report.figures import PALETTE
-from gridsim.words import listed, percent
 from gridsim_papers.deadline.figures import LOGS, Words, heading, panelled, setting, wrapped
 from gridsim_papers.deadline.lines import StoredRows, written
 from gridsim_papers.deadline.recipes import Panel, Recipe
@@ -91,12 +91,12 @@ def bars_of(name: str, panel: Panel, stored: StoredRows) -> list[Bars]:
     found = stored.values(panel.y, panel.where, panel.lines, panel.along)
     others = {**panel.where, "scheme": panel.against}
     by = () if panel.lines == "scheme" else (panel.lines,)
-    beside = stored.values(panel.y, others, *by, panel.along)
+    attached = stored.values(panel.y, others, *by, panel.along)
     bars = []
     for value in panel.values:
         changes = {}
         for group in panel.places or _GROUPS:
-            mine, theirs = found.get((value, group), {}), beside.get((value, group) if by else (group,), {})
+            mine, theirs = found.get((value, group), {}), attached.get((value, group) if by else (group,), {})
             both = sorted(mine.keys() & theirs.keys())
             if both:
                 changes[group] = change(*(np.array([run[window] for window in both]) for run in (mine, theirs)))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim import InputError
-from gridsim.words import percent
+from gridsim.number_formatting import percent
 from gridsim_papers.deadline.lines import StoredRows, written
 from gridsim_papers.ledger import MARGIN
 from gridsim_papers.moldable.campaign import BASELINE, COMBINED

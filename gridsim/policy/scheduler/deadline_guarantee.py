@@ -1,0 +1,247 @@
+"""Guaranteed deadlines: every admitted job ends by its guaranteed deadline, whatever is submitted later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+from gridsim.errors import InputError, not_modelled
+from gridsim.model.decimal_numbers import exact
+from gridsim.model.time import NEVER, IntArray, to_us
+from gridsim.policy.admission import decision
+from gridsim.policy.admission.plan import Plan, offer_of
+from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.admission.restart import restartable
+from gridsim.policy.capabilities import is_static, search_of
+from gridsim.policy.correction import Request
+from gridsim.policy.prediction import Requested
+from gridsim.policy.protocols import Answers, Capabilities, CompiledState, Decision, Offer, Quote, Stop, name_of
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler.plan_based import Planned
+
+DAY = 86400.0
+
+
+@dataclass(repr=False)
+class Guaranteed(Planned):
+    """Admits jobs for which *admission* can guarantee a deadline without breaking others, and rejects all other jobs.
+
+    Parameters
+    ----------
+    admission : Admission
+        Decides whether a new job fits, and its planned start, for the requested deadline.
+    compress, ordering
+        As in `Planned`.
+    relaxation : float
+        A job without a deadline gets an artificial one: its submit time plus this factor times its estimate, …
+    artificial_floor : float
+        … but at least this many seconds.
+    artificial_fallback : {"loosen", "reject"}
+        Treatment of such a job if the search rejects it: the response is doubled until the job, appended to the plan,
+        meets it; or the job is rejected like any other.
+    unadmitted : {"drop", "best-effort"}
+        Rejected jobs leave; or they stay without a guarantee, behind the plan, and every later admission may move
+        them.
+
+    Notes
+    -----
+    Spec of the deadline papers, sections 5 to 7.
+    """
+
+    name: ClassVar[str] = "guaranteed"
+    source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003 and 2004"
+    admission: Any = field(default_factory=QoPS)
+    relaxation: float = 5.0
+    artificial_floor: float = DAY
+    artificial_fallback: Literal["loosen", "reject"] = "loosen"
+    unadmitted: Literal["drop", "best-effort"] = "drop"
+    # Guarantees are not based on predictions.
+    predict: Any = field(default_factory=Requested, init=False, repr=False)
+    correct: Any = field(default_factory=Request, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.relaxation < float("inf"):
+            raise ValueError(f"relaxation is {self.relaxation}; a number above 0 is needed")
+        if not 0 <= self.artificial_floor < float("inf"):
+            raise ValueError(f"artificial_floor is {self.artificial_floor}; seconds from 0 up are needed")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities, which depend on the parts; it has a plan and guarantees deadlines."""
+        able = replace(super().capabilities, guarantees=True)
+        in_python = self._in_python()
+        compiled: Any = frozenset(() if in_python else {"pool"})
+        return replace(able, compiled=compiled, in_python=in_python, effort=100.0)
+
+    def _in_python(self) -> str:
+        """Return why its decisions cannot run in the compiled loop; empty if they can."""
+        if self.unadmitted != "drop":
+            return "jobs may have no reservation"
+        if self.partition is not None:
+            return f"{name_of(self.partition)} chooses sizes"
+        if not is_static(self.ordering):
+            return f"{name_of(self.ordering)} is called at each compression"
+        return decision.why_not(self.admission)
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        """Initialise the state for a run.
+
+        Raises
+        ------
+        InputError
+            For DAG jobs: a deadline applies to a whole job, but a plan contains single tasks.
+        """
+        if cluster.requests.tasks is not None:
+            raise InputError(not_modelled("guaranteed deadlines for DAG jobs"), field="policy")
+        super().setup(cluster, rng)
+        self._keeps_all = self.unadmitted == "best-effort"
+        self._loose: list[int] = []  # waiting requests without a guarantee, in order of arrival
+        self._firm: Plan | None = None  # the plan without them, during the search for an offer
+
+    def passes(self, rows: IntArray) -> CompiledState:
+        """Return the arrays of its decisions and its plan for the compiled event loop."""
+        plan, requests = self._plan, self._requests
+        self._rank_all()
+        queue, machine, moves = plan.columns_for(len(rows))
+        how = decision.numbers_of(self.admission, loosen=self.artificial_fallback == "loosen", tick=plan.tick)
+        trial = plan.copy().columns_for(len(rows))[:-1]
+        asked = requests.submit.copy(), requests.deadline.copy(), self._responses(), plan.kills, restartable(requests)
+        answers = Answers.none_yet(len(requests))
+        bundle = (queue, machine), trial, asked, tuple(answers), moves, how
+        return CompiledState("guaranteed", bundle, answers=answers)
+
+    def _responses(self) -> IntArray:
+        """Return `artificial_response` of each request."""
+        return np.array([self.artificial_response(it) for it in self._requests.estimate.tolist()], dtype=np.int64)
+
+    def quote(self, request: int, now: int) -> Quote | None:
+        """Return the admission's offer for the requested deadline."""
+        return self.promise(request, int(self._requests.deadline[request]), now)
+
+    def promise(self, request: int, deadline: int, now: int) -> Quote | None:
+        """Return the admission's offer for *deadline*, possibly with a later one; None if it rejects the request.
+
+        A moldable job gets the fewest cores for which the requested deadline can be guaranteed, which use the least
+        work; if there are none, those with the earliest deadline that can be guaranteed.
+        """
+        self._firm = self._without_loose(now) if self._loose else None
+        best: Quote | None = None
+        for cores in self._sizes(request, now):
+            with self._sized(request, cores):
+                offer = self._offer(request, deadline, now)
+            if offer is None or (best is not None and best.offer is not None and best.offer.granted <= offer.granted):
+                continue
+            best = Quote(request, offer, cores)
+            if offer.granted <= deadline and not offer.doublings:
+                break
+        return self._behind(request, now) if best is None and self._keeps_all else best
+
+    def _behind(self, request: int, now: int) -> Quote:
+        """Return a quote behind all guarantees: at the requested size if it fits, else at the size with the first end.
+
+        It is based on the plan of all waiting requests.
+        """
+        cores = 0 if self._shapes is None or self._shapes.fits_as_requested(request) else self._size(request, now)
+        with self._sized(request, cores):
+            return Quote(request, Offer(self._plan.earliest(request, now)), cores)
+
+    def _sizes(self, request: int, now: int) -> Sequence[int]:
+        """Return the core counts to try for a request, ascending; 0 means the requested ones."""
+        return (0,) if self._shapes is None else self._shapes.tried(request, self._limit(request, now))
+
+    def _offer(self, request: int, deadline: int, now: int) -> Offer | None:
+        """Return the admission's offer for a request at its present size."""
+        plan = self._plan if self._firm is None else self._firm  # an empty plan is falsy
+        if deadline >= NEVER:
+            return self._artificial(request, plan, now)
+        offer = offer_of(self.admission, request, deadline, plan, now)
+        return offer._replace(granted=deadline) if offer is not None and offer.granted >= NEVER else offer
+
+    def declined(self, quote: Quote) -> Quote | None:
+        """Return the remaining quote after the user declined the offer: at the requested size, if that fits."""
+        if not self._keeps_all or quote.offer is None:
+            return None
+        asked = self._shapes is None or self._shapes.fits_as_requested(quote.request)
+        return Quote(quote.request, Offer(quote.offer.start), 0 if asked else quote.cores)
+
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
+        """Guarantee the offer; without an offer, add the request to those that wait behind all guarantees."""
+        assert quote.offer is not None
+        if quote.offer.granted >= NEVER:
+            self._loose.append(quote.request)
+            self._resize(quote)
+            self._plan.reserve(quote.request, self._plan.earliest(quote.request, now))
+            return ()
+        if self._firm is not None:
+            self._plan = self._firm
+        stops = super().commit(quote, now)
+        self._append_loose(now)
+        return stops
+
+    def settled(self, now: int) -> None:
+        """Plan again after an overrun, else compress after a release; requests without guarantees are placed last."""
+        if not self._loose or self._plan.is_settled(now):
+            super().settled(now)
+            return
+        self._plan = self._without_loose(now)
+        super().settled(now)
+        self._append_loose(now)
+
+    def _append_loose(self, now: int) -> None:
+        """Place requests without a guarantee behind the plan, in order of arrival, in any gap."""
+        for request in self._loose:
+            self._plan.reserve(request, self._plan.earliest(request, now))
+
+    @property
+    def broken(self) -> npt.NDArray[np.bool_]:
+        """Requests whose guarantees were broken because another request exceeded its estimate."""
+        return self._plan.broken
+
+    def dispatch(self, now: int) -> Decision:
+        """Return the requests whose planned start is now."""
+        decision = super().dispatch(now)
+        if self._loose and decision.starts:
+            gone = {start.request for start in decision.starts}
+            self._loose = [request for request in self._loose if request not in gone]
+        return decision
+
+    def _without_loose(self, now: int) -> Plan:
+        """Return the plan of the requests with guarantees."""
+        plan = self._plan.copy()
+        plan.withdraw(self._loose, now)
+        return plan
+
+    def _artificial(self, request: int, plan: Plan, now: int) -> Offer | None:
+        """Return an offer for a job without a requested deadline; None only with ``artificial_fallback=reject``."""
+        submit, estimate = int(self._requests.submit[request]), int(plan.estimate[request])
+        response = self.artificial_response(estimate)
+        offer = offer_of(search_of(self.admission), request, submit + response, plan, now)
+        if offer is not None:
+            return offer._replace(granted=submit + response)
+        if self.artificial_fallback == "reject":
+            return None
+        start, doublings = plan.earliest(request, now), 0
+        while start + estimate > submit + response:
+            response, doublings = 2 * response, doublings + 1
+        return Offer(start, granted=submit + response, doublings=doublings)
+
+    def artificial_response(self, estimate: int) -> int:
+        """Return the response guaranteed to a job without deadline: max(floor, relaxation * estimate), microseconds.
+
+        At least one, since it is doubled, and limited so that its sum with a submit time fits into 64 bits.
+        """
+        times, of, floor = self._artificial_rule
+        return min(max(floor, estimate * times // of, 1), NEVER // 2)
+
+    @cached_property
+    def _artificial_rule(self) -> tuple[int, int, int]:
+        """Numerator and denominator of the relaxation, and the floor in whole microseconds."""
+        factor = exact(self.relaxation, "relaxation")
+        return factor.numerator, factor.denominator, to_us(self.artificial_floor)

@@ -1,0 +1,329 @@
+"""Plan-based scheduling: every waiting request holds a reservation, kept while the plan is compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.admission import plan_cycle as cycle
+from gridsim.policy.admission.conservative import Conservative
+from gridsim.policy.admission.plan import Plan, offer_of
+from gridsim.policy.capabilities import (
+    begin,
+    fixes_sizes,
+    is_own,
+    is_static,
+    limits_in_columns,
+    on_nodes,
+    scope_of,
+    shifts_left,
+    uses_run_times,
+)
+from gridsim.policy.correction import Request
+from gridsim.policy.placement import First
+from gridsim.policy.placement_bridge import PlacementLog, holdings_of
+from gridsim.policy.prediction import Requested
+from gridsim.policy.protocols import (
+    NOTHING,
+    Capabilities,
+    CapacityChange,
+    CompiledState,
+    Decision,
+    Offer,
+    Quote,
+    Stop,
+    ranks_of,
+    representation,
+    starting,
+)
+from gridsim.policy.queue import ClusterView, Queue
+from gridsim.policy.scheduler.moldable_state import Shapes
+from gridsim.policy.scheduler.run_predictions import Predictions
+from gridsim.record import Predictions as PredictionRecord
+
+
+@dataclass(repr=False)
+class Planned:
+    """Requests start at their planned starts; *admission* makes the plan.
+
+    Parameters
+    ----------
+    admission : Admission
+        Decides whether a new request is admitted, and its planned start.
+    compress : {"planned", "arrival", "none"}
+        After a job ends before its expected end, each waiting request moves to its earliest start, while all others
+        stay: in the order of planned starts (then one sweep leaves no gap that one of them could use), in order of
+        arrival (a single sweep may leave gaps), or not at all.
+    compress_at : {"early", "every"}
+        Ends after which the plan is compressed: those of jobs that ended before their expected ends, or all. The
+        second finds more only if a sweep leaves gaps, as in order of arrival; pyss compresses in this way.
+    ordering : Ordering, optional
+        Order of compression instead: an ordering of the waiting requests.
+    partition : Partition, optional
+        Limit of the size of moldable jobs, which is chosen once, at submission, for the first end. If omitted, jobs
+        have their requested sizes.
+    placement : PlacementRule
+        Placement of tasks on a machine of nodes.
+    predict : Predictor
+        Predicted run times for planning; ``requested``: the requested walltimes. Jobs are killed only at their
+        requested walltimes.
+    correct : Corrector
+        New prediction of a job that exceeds its prediction; then all waiting requests are placed again.
+
+    Notes
+    -----
+    No request moves later while run times respect the estimates (spec of the deadline papers, 3.3 and 3.4). After a
+    job exceeds its estimate, all waiting requests are placed again in planned order (6.3).
+    """
+
+    admission: Any = field(default_factory=Conservative)
+    compress: Literal["planned", "arrival", "none"] = "planned"
+    ordering: Any | None = None
+    partition: Any | None = None
+    compress_at: Literal["early", "every"] = field(default="early", kw_only=True)
+    placement: Any = field(default_factory=First, kw_only=True, repr=False)
+    predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
+    correct: Any = field(default_factory=Request, kw_only=True, repr=False)
+    source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
+
+    def __post_init__(self) -> None:
+        if self.compress not in ("planned", "arrival", "none"):
+            raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
+        if self.compress == "none" and self.ordering is not None:
+            raise ValueError("an order of compression has no effect with compress=none; leave one of them out")
+        if self.compress_at not in ("early", "every"):
+            raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
+        if self.compress == "none" and self.compress_at != "early":
+            raise ValueError("compress_at has no effect with compress=none; leave one of them out")
+        if self.partition is not None and not isinstance(self.predict, Requested):
+            raise ValueError("sizes are chosen by requested walltimes; leave out partition, or predict")
+
+    def __repr__(self) -> str:
+        return representation(self)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities, which depend on the parts."""
+        sizes = self.partition is not None and not fixes_sizes(self.partition)
+        predicts = not isinstance(self.predict, Requested)
+        scope, oracle = scope_of(self.ordering), uses_run_times(self.predict)
+        told = self.partition is not None and not limits_in_columns(self.partition)
+        whole = type(self.admission) is Conservative and is_static(self.ordering) and not told
+        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
+        able: dict[Any, bool] = {"pool": whole and not predicts}
+        able["nodes"] = able["pool"] and self.partition is None
+        able["windows"] = able["nodes"] and self.ordering is None
+        in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
+        compiled = frozenset(name for name in able if able[name])
+        notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
+        can = replace(can, notified=notified)
+        return replace(can, compiled=compiled, vectors=on_nodes(self.admission), in_python=in_python)
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        """Initialise the state for a run: an empty plan."""
+        self._requests, self._totals = cluster.requests, cluster.totals
+        placement_log = None if cluster.demands is None else PlacementLog(holdings_of(cluster, self.placement, rng))
+        self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, placement_log)
+        self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
+        self._nothing = NOTHING  # with the last `wake`; most decisions start no request
+        # Only compression in planned order leaves no request that could start earlier.
+        in_order = self.compress == "planned" and self.ordering is None
+        how = cycle.BY_CALL if self.ordering is not None else ("none", "planned", "arrival").index(self.compress)
+        self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
+        self._plan.meta[cycle.HOLES] = not (in_order and shifts_left(self.admission))
+        begin(self.ordering, rng)
+        self._shapes = None
+        self._requeued = set[int]()  # already in the plan, before they are submitted again
+        if self.partition is not None:
+            sized = None if cluster.demands is None else cluster.demands.sized
+            self._shapes = Shapes(cluster.requests, self.partition, cluster.cores, sized)
+        self._predictions: Predictions | None = None
+        if not isinstance(self.predict, Requested):
+            n = len(cluster.requests)
+            self._predictions = Predictions(cluster, self.predict, self.correct, rng)
+            self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
+            self._moved: IntArray = np.zeros(n, dtype=np.int64)
+
+    def passes(self, rows: IntArray) -> CompiledState:
+        """Return the arrays for a compiled run in which these requests are submitted in this order."""
+        self._rank_all()
+        return self._plan.passes(len(rows), () if self._shapes is None else (self._shapes.limits, self._shapes.arrays))
+
+    def _rank_all(self) -> None:
+        """Rank all requests by the order of compression, which is static."""
+        if self.ordering is not None:
+            everyone = np.arange(len(self._requests))
+            ranks = ranks_of(self.ordering, self._queue(everyone), 0.0)
+            self._plan.ranking[:] = np.unique(ranks, return_inverse=True)[1]
+            self._plan.meta[cycle.COMPRESS] = cycle.BY_RANK
+
+    def resume(self, before: Planned, rows: IntArray, submitted: int) -> IntArray:
+        """Continue from a scheduler of the same policy in an earlier window of requests."""
+        return self._plan.resume(before._plan, rows)
+
+    @property
+    def plan(self) -> Plan:
+        """The present plan."""
+        return self._plan
+
+    def quote(self, request: int, now: int) -> Quote | None:
+        """Return the admission's offer; None if it rejects the request."""
+        if request in self._requeued:
+            return Quote(request, Offer(self._plan.starts()[request]))
+        if self._predictions is not None:
+            self._plan.estimate[request] = self._predictions.predict(request, now)
+        cores = self._size(request, now)
+        with self._sized(request, cores):
+            if self._own:
+                offer = self.admission.plan(request, NEVER, self._plan, now)
+            else:
+                offer = offer_of(self.admission, request, NEVER, self._plan, now)
+        return None if offer is None else Quote(request, offer, cores)
+
+    def _size(self, request: int, now: int) -> int:
+        """Return the cores with the first end of a new request in the present plan; 0 without choice of sizes."""
+        if self._shapes is None:
+            return 0
+        limit = self._limit(request, now)
+        if not self._plan.is_on_nodes:
+            return self._shapes.best(*self._plan.profile(now), request, limit)
+        return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
+
+    def _earliest_on(self, request: int, cores: int, now: int) -> int:
+        """Return the earliest start of a new request of another size."""
+        with self._sized(request, cores):
+            return self._plan.earliest(request, now)
+
+    def _limit(self, request: int, now: int) -> int:
+        """Return the maximum cores that the partition allows a new request, itself counted among the waiting ones."""
+        assert self._shapes is not None
+        plan = self._plan
+        if request >= self._requests.known:
+            self._shapes.learn(request)
+        return self._shapes.most_of_last(np.append(plan.order(), request), plan.running_columns, now)
+
+    @contextmanager
+    def _sized(self, request: int, cores: int) -> Iterator[None]:
+        """Temporarily change the size of a request for a trial."""
+        if not cores or self._shapes is None:
+            yield
+            return
+        plan = self._plan
+        before = int(plan.need[request]), int(plan.estimate[request])
+        plan.resize(request, cores, self._shapes.on(request, cores))
+        try:
+            yield
+        finally:
+            plan.resize(request, *before)
+
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
+        """Admit the request with the offered start; after a kill the plan is compressed."""
+        assert quote.offer is not None
+        self._resize(quote)
+        if quote.request in self._requeued:
+            self._requeued.remove(quote.request)
+            return ()
+        if self._predictions is not None:
+            self._predictions.submitted(quote.request, int(self._plan.estimate[quote.request]))
+            self._promised[quote.request] = min(quote.offer.start, self._promised[quote.request])
+        if quote.request in self._requests.stopped:  # after a delay, it returns to its previous place
+            self._plan.queue_again(quote.request)
+            self.settled(now)
+            return ()
+        self._plan.take(quote.request, quote.offer, now)
+        if quote.offer.kills:
+            self._change(self._plan.compress_all, now)
+        return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer.kills else ()
+
+    def _resize(self, quote: Quote) -> None:
+        """Set the size of an admitted request to that of its quote."""
+        if quote.cores and self._shapes is not None:
+            self._plan.resize(quote.request, quote.cores, self._shapes.on(quote.request, quote.cores))
+
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Record that nodes or GPUs are absent or have returned; `settled` plans again."""
+        if self._predictions is not None:
+            for request in change.requeued:
+                self._plan.estimate[request] = self._predictions.predict(request, now)
+                self._predictions.submitted(request, int(self._plan.estimate[request]))
+        self._plan.change_capacity(change, now)
+        self._requeued.update(change.requeued)
+
+    def ended(self, request: int, now: int) -> None:
+        """Release the cores of the request, possibly before its expected end."""
+        self._plan.give_back(request, now)
+        if self._predictions is not None:
+            self._predictions.ended(request, now)
+
+    def overran(self, request: int, expected_end: int, now: int) -> None:
+        """Record that the request is expected to hold its cores until *expected_end*."""
+        self._plan.expect(request, expected_end)
+
+    def predicted(self, request: int) -> int:
+        """Return the predicted run time of a running request, whole microseconds."""
+        assert self._predictions is not None
+        return self._predictions.predicted(request)
+
+    def corrected(self, request: int, now: int) -> int:
+        """Correct the prediction of a running request that exceeds it, and plan again; return the new prediction."""
+        assert self._predictions is not None
+        corrected = self._predictions.correct_exceeded(request)
+        self._plan.expect(request, self._predictions.expected_end(request))
+        return corrected
+
+    def predictions(self) -> PredictionRecord:
+        """Return first predictions, numbers of corrections, first planned starts, and numbers of delays of starts."""
+        assert self._predictions is not None
+        return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved)
+
+    def settled(self, now: int) -> None:
+        """Plan again after an overrun, else compress if cores were released, or after every end."""
+        plan = self._plan
+        if plan.is_settled(now):
+            return
+        if self._predictions is None or not plan.meta[cycle.OVERRAN]:
+            self._change(plan.settle, now)
+            return
+        rows, before = plan.order().copy(), plan.planned_starts().copy()
+        plan.settle(now)
+        after = np.empty(len(self._requests), dtype=np.int64)
+        after[plan.order()] = plan.planned_starts()
+        self._moved[rows] += (after[rows] > before) & (before >= 0)  # starts that became later
+
+    def _change(self, change: Callable[[int], None], now: int) -> None:
+        """Change the plan; if it is compressed by an ordering, evaluate that."""
+        change(now)
+        if self._plan.needs_order:
+            rows = self._plan.order()
+            places = self._requests.in_order(rows)
+            ranks = ranks_of(self.ordering, self._queue(rows[places]), now / 1e6)
+            self._plan.compress(places[np.argsort(ranks, kind="stable")], now)
+
+    def _queue(self, rows: IntArray) -> Queue:
+        total, running = self._plan.cores, self._plan.running()
+        predicted = None if self._predictions is None else self._predictions.present
+        state: dict[str, Any] = {"free": total - int(self._plan.need[running].sum()), "total": total}
+        state |= {"totals": self._totals, "running": Queue(self._requests, running)}
+        return Queue(self._requests, rows, state, predicted)
+
+    def dispatch(self, now: int) -> Decision:
+        """Return the requests whose planned start is now; the next decision is due at the next planned start."""
+        plan = self._plan
+        rows, wake = plan.due(now), plan.next_start()
+        if not rows:
+            if wake != self._nothing.wake:
+                self._nothing = NOTHING._replace(wake=wake)
+            return self._nothing
+        if self._predictions is not None:
+            for request in rows:
+                self._predictions.began(request, now)
+        starts = plan.starts_of(rows)
+        if self._shapes is not None:
+            starts = [start._replace(cores=int(plan.need[start.request])) for start in starts]
+        return starting(starts, wake)

@@ -1,0 +1,147 @@
+"""Predictions of one run: made at submission, learnt from ends, corrected when a job exceeds them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.errors import PolicyError
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.capabilities import corrects_by_rule, predicts_in_columns, uses_run_times
+from gridsim.policy.prediction import Clairvoyant
+from gridsim.policy.protocols import call, name_of
+from gridsim.policy.queue import ClusterView, Queue
+from gridsim.policy.runtime_history import CORRECTIONS, FIRST, PRESENT, REQUEST, RUN, Histories, correct, learn, predict
+
+
+class Predictions:
+    """Predicted run times of the requests of a cluster, and the state of the predictor.
+
+    Parameters
+    ----------
+    cluster : ClusterView
+        The cluster.
+    predictor, corrector : object
+        A `gridsim.policy.prediction.Predictor` and a `Corrector`.
+    rng : Generator
+        For random predictors.
+
+    Attributes
+    ----------
+    first, present : (n,) int64
+        Predictions at submission, and present ones, whole microseconds; `NEVER` before submission.
+    corrections : (n,) int64
+        Number of corrections of each request.
+    """
+
+    def __init__(self, cluster: ClusterView, predictor: Any, corrector: Any, rng: Generator) -> None:
+        requests = cluster.requests
+        self._requests, self._predictor, self._corrector, self._tick = requests, predictor, corrector, cluster.tick
+        # Compiled predictors work on columns; others are called for each request.
+        self._learns, self._corrects = predicts_in_columns(predictor), corrects_by_rule(corrector)
+        rule = corrector.rule if self._corrects else REQUEST
+        made = predictor if self._learns else Clairvoyant()
+        self._histories: Histories = made.histories(requests, rule, cluster.tick)
+        self._history = tuple(self._histories.history)
+        believed: IntArray = self._histories.history.predicted
+        self.first, self.present, self.corrections = believed[FIRST], believed[PRESENT], believed[CORRECTIONS]
+        self._first, self._present, self._began = self.first.data, self.present.data, np.zeros_like(self.first).data
+        self._estimate = requests.estimate.data
+        self._exact = uses_run_times(predictor)
+        if self._exact:
+            assert cluster.runtime is not None
+            believed[RUN] = cluster.runtime
+            call(predictor, "setup", rng, cluster.runtime / 1e6)
+        else:
+            call(predictor, "setup", rng)
+
+    @property
+    def columns(self) -> tuple[Any, ...] | None:
+        """Columns with which compiled loops predict, learn and correct; None if any of this is in Python."""
+        return self._history if self._learns and self._corrects else None
+
+    def predict(self, request: int, now: int) -> int:
+        """Return the predicted run time of a request submitted now, whole microseconds, at most its estimate."""
+        if self._learns:
+            if request >= self._requests.known:
+                self._histories.add(request)
+            return int(predict(request, self._estimate[request], self._history))
+        estimate: int = self._estimate[request]
+        answer = self._answer(request, now)
+        if answer is None or answer >= estimate:
+            return estimate
+        return max(answer, 1) if self._exact else min(estimate, max(self._tick, answer // self._tick * self._tick))
+
+    def _answer(self, request: int, now: int) -> int | None:
+        answer = call(self._predictor, "predict", self._queue(request), now / 1e6)
+        try:
+            answers = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            answers = np.full(1, np.nan)
+        if answers.shape != (1,) or not answers[0] >= 0:
+            what = (
+                f"predicts {np.asarray(answer).tolist()} for request {request}; expected one number of seconds from 0"
+            )
+            raise PolicyError(f"{name_of(self._predictor)} {what}")
+        return None if math.isinf(answers[0]) else round(float(answers[0]) * 1e6)
+
+    def _queue(self, request: int) -> Queue:
+        return Queue(self._requests, np.array([request]))
+
+    def submitted(self, request: int, prediction: int) -> None:
+        """Store the prediction of an admitted request."""
+        self._first[request] = self._present[request] = prediction
+
+    def began(self, request: int, now: int) -> None:
+        """Record the start of a request."""
+        self._began[request] = now
+
+    def ended(self, request: int, now: int) -> None:
+        """Let the predictor learn the run time of a request, at most its estimate; nothing from a run that was cut."""
+        if request in self._requests.stopped:
+            return
+        ran = min(now - self._began[request], self._estimate[request])
+        if self._learns:
+            learn(request, ran, self._history)
+            return
+        call(self._predictor, "finished", self._queue(request), np.array([ran / 1e6]), now / 1e6)
+
+    def predicted(self, request: int) -> int:
+        """Return the present prediction of a request, whole microseconds."""
+        present: int = self._present[request]
+        return present
+
+    def correct_exceeded(self, request: int) -> int:
+        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds.
+
+        Raises
+        ------
+        PolicyError
+            If the new prediction is not larger.
+        """
+        estimate = self._estimate[request]
+        if self._corrects:
+            return int(correct(request, estimate, self._history))
+        present, times = self._present[request], int(self.corrections[request]) + 1
+        first = self._first[request]
+        answer = call(self._corrector, "correct", first / 1e6, present / 1e6, times, estimate / 1e6)
+        if isinstance(answer, int):
+            answer = min(answer, NEVER)  # larger integers may not convert to float
+        if not isinstance(answer, float | int | np.floating | np.integer) or math.isnan(answer):
+            what = f"corrects {present / 1e6} s of request {request} to {answer!r}; expected a number of seconds"
+            raise PolicyError(f"{name_of(self._corrector)} {what}")
+        corrected = estimate if math.isinf(answer) else min(round(float(answer) * 1e6), NEVER)
+        if corrected <= present:
+            what = f"corrects {present / 1e6} s of request {request} to {corrected / 1e6} s; expected more"
+            raise PolicyError(f"{name_of(self._corrector)} {what}")
+        self._present[request] = corrected
+        self.corrections[request] = times
+        return int(corrected)
+
+    def expected_end(self, request: int) -> int:
+        """Return the expected end of a running request, whole microseconds."""
+        end: int = self._began[request] + self._present[request]
+        return end
