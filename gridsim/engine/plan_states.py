@@ -68,7 +68,7 @@ def plan_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def plan_in_pool_in_sizes(work, events, passes):  # type: ignore[no-untyped-def]
+def sized_plan_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan on one pool, in which every arrival gets its size and its earliest start."""
     parts, pool, moves, sizes = passes
     queue = PlanQueue(*parts)

@@ -25,7 +25,7 @@ from gridsim.machine.running_set import most_running
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Answers, CompiledState, name_of
+from gridsim.policy.protocols import Answers, LoopState, name_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -127,7 +127,7 @@ class CompiledRun:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
         self._rows = fits
         waiting = self._resume(earlier) if earlier is not None else 0
-        passes: CompiledState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
+        passes: LoopState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers

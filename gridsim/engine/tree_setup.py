@@ -30,7 +30,7 @@ from gridsim.policy.balancing import (
     RoundRobin,
 )
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.protocols import CompiledState, name_of
+from gridsim.policy.protocols import LoopState, name_of
 from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 
@@ -51,7 +51,7 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     if workload.moldable is not None:
         return "jobs have several sizes, on several clusters or in several tasks"
     scheduler = clusters[0].scheduler
-    passes: CompiledState = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # known from its capabilities
+    passes: LoopState = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # known from its capabilities
     several = "DAG jobs" if workload.tasks is not None else "several clusters"
     if passes.loop not in _SHARED or (
         passes.loop == "list_in_pool" and passes.columns[-1][-1][[list_states.PREDICTS, list_states.ASKS]].any()
@@ -120,7 +120,7 @@ class CompiledTreeRun(CompiledRun):
     def __init__(self, run: Setup) -> None:
         clusters = run.clusters
         self._outcome, self._clusters, self._extend, self._requests = run.outcome, clusters, run.extend, run.requests
-        passes: list[CompiledState] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # as above
+        passes: list[LoopState] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # as above
         numbers = np.zeros(tree_loop.CLOSES + 1, dtype=np.int64)
         numbers[tree_loop.NEWS], numbers[tree_loop.CLOSING] = -1, len(clusters)
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick

@@ -25,9 +25,9 @@ __all__ = [
     "Capabilities",
     "CapacityChange",
     "Changes",
-    "CompiledState",
     "Decision",
     "Lanes",
+    "LoopState",
     "Nodes",
     "Offer",
     "Ordering",
@@ -368,7 +368,7 @@ class Answers(NamedTuple):
         return cls(never, never.copy(), zero, refused, never.copy(), cut, np.zeros(1, dtype=np.int64))
 
 
-class CompiledState(NamedTuple):
+class LoopState(NamedTuple):
     """Scheduler state as arrays, for the compiled event loop.
 
     Attributes
@@ -497,7 +497,7 @@ class Capabilities:
         `CapacityChange`; called after `ended` of all requests that were stopped, and before `settled`.
     compiled : frozenset of {"pool", "nodes", "windows"}
         Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
-        run. For any of them it has ``passes(rows) -> CompiledState``, the arrays of a scheduler state to which the
+        run. For any of them it has ``passes(rows) -> LoopState``, the arrays of a scheduler state to which the
         requests *rows* are submitted in this order; no other method is called in such a run. For windows it has
         ``resume(before, rows, submitted) -> waiting``, called between `setup` and ``passes``: it continues from a
         scheduler of the same policy in the previous window. *rows* (w,) int64 are the rows in this window of the

@@ -25,7 +25,7 @@ from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
 from gridsim.policy.protocols import (
     CapacityChange,
-    CompiledState,
+    LoopState,
     Offer,
     PlannedStarts,
     Start,
@@ -295,7 +295,7 @@ class Plan:
         self.started = moves[0]
         return self._queue, self._machine, moves
 
-    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> CompiledState:
+    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> LoopState:
         """Return the arrays of a run with this number of requests for the compiled event loop.
 
         Parameters
@@ -305,14 +305,14 @@ class Plan:
         """
         columns = self.columns_for(requests)
         if self._log is None:
-            loop, arrays = ("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else ("plan_in_pool", columns)
-            return CompiledState(loop, arrays)
+            loop, arrays = ("sized_plan_in_pool", (*columns, sizes)) if sizes else ("plan_in_pool", columns)
+            return LoopState(loop, arrays)
 
         def ask(now: int) -> tuple[Any, ...]:
             self._log.help(int(self.meta[cycle.STOPPED]))
             return self._queue, self._machine, columns[-1]
 
-        return CompiledState("plan_on_nodes", columns, ask, self._log.pieces)
+        return LoopState("plan_on_nodes", columns, ask, self._log.pieces)
 
     def resume(self, before: Plan, rows: IntArray) -> IntArray:
         """Continue from the plan of an earlier window, whose requests are *rows* here; return the waiting requests."""

@@ -33,8 +33,8 @@ from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
     CapacityChange,
-    CompiledState,
     Decision,
+    LoopState,
     Placement,
     Quote,
     Start,
@@ -166,7 +166,7 @@ class Backfilling:
         self._known = cluster.requests.known
         self._holds = frozenset()
 
-    def passes(self, rows: IntArray) -> CompiledState:
+    def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
         return self._state.passes(rows)
 

@@ -21,7 +21,7 @@ from gridsim.policy.admission.restart import restartable
 from gridsim.policy.capabilities import is_static, search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
-from gridsim.policy.protocols import Answers, Capabilities, CompiledState, Decision, Offer, Quote, Stop, name_of
+from gridsim.policy.protocols import Answers, Capabilities, Decision, LoopState, Offer, Quote, Stop, name_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.plan_based import Planned
 
@@ -105,7 +105,7 @@ class Guaranteed(Planned):
         self._loose: list[int] = []  # waiting requests without a guarantee, in order of arrival
         self._firm: Plan | None = None  # the plan without them, during the search for an offer
 
-    def passes(self, rows: IntArray) -> CompiledState:
+    def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays of its decisions and its plan for the compiled event loop."""
         plan, requests = self._plan, self._requests
         self._rank_all()
@@ -115,7 +115,7 @@ class Guaranteed(Planned):
         asked = requests.submit.copy(), requests.deadline.copy(), self._responses(), plan.kills, restartable(requests)
         answers = Answers.none_yet(len(requests))
         bundle = (queue, machine), trial, asked, tuple(answers), moves, how
-        return CompiledState("guaranteed", bundle, answers=answers)
+        return LoopState("guaranteed", bundle, answers=answers)
 
     def _responses(self) -> IntArray:
         """Return `artificial_response` of each request."""

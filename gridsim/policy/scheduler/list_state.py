@@ -16,7 +16,7 @@ from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, beg
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.backfill_order import Shortest
 from gridsim.policy.capabilities import ages, is_own, of_ordering
-from gridsim.policy.protocols import CapacityChange, CompiledState, Placement, Start, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
 from gridsim.policy.scheduler import linear_priority, list_cycle
@@ -145,7 +145,7 @@ class ListState:
         self._tail_ages = self.ageing(tail)
         if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)
-        self._passes: CompiledState | None = None
+        self._passes: LoopState | None = None
 
     def joined(self, request: int, now: int) -> None:
         """Add a waiting request *now*; the next cycle sorts it into the queue."""
@@ -198,7 +198,7 @@ class ListState:
     def export_state(self, loop: str, more: tuple[Any, ...]) -> None:
         """Let a loop for one amount run all cycles of a run, with the queue and *more* columns; see `passes`."""
         if self.machine.is_one_amount:
-            self._passes = CompiledState(loop, (self.arrays, more))
+            self._passes = LoopState(loop, (self.arrays, more))
 
     def export_ordered_state(self, order: Order) -> None:
         """Let the machine's list loop run all cycles; `passes` then has the queue, the machine and the order.
@@ -239,7 +239,7 @@ class ListState:
 
         self._passes = self.machine.passes(columns, callback if flags[6] else None)
 
-    def passes(self, rows: IntArray) -> CompiledState:
+    def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a run in which these requests are submitted in this order."""
         assert self._passes is not None
         self.table[QUEUE, : len(rows)] = rows

@@ -13,7 +13,7 @@ from gridsim.machine.nodes import FULL, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of, place_of
-from gridsim.policy.protocols import CapacityChange, CompiledState, Placement, Start, starts_of
+from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 
@@ -80,9 +80,9 @@ class PoolMachine:
         found: IntArray = classes.whole[classes.of[requests], ..., 1 + len(self._demand_classes.columns.resources) :]
         return found
 
-    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> CompiledState:
+    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> LoopState:
         """Return the cycles of a whole run for the compiled loop; *ask* is called before each."""
-        return CompiledState("list_in_pool", (self._queue, self.columns, order), ask)
+        return LoopState("list_in_pool", (self._queue, self.columns, order), ask)
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""
@@ -140,7 +140,7 @@ class NodesMachine:
         """The arrays of `gridsim.machine.nodes.Nodes` as they are now."""
         return self._log.columns
 
-    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> CompiledState:
+    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> LoopState:
         """The cycles of a whole run for the compiled loop; *ask* is called before each."""
         meta = self._queue[-1]
 
@@ -154,7 +154,7 @@ class NodesMachine:
                 ask(now)
             return columns()
 
-        return CompiledState("list_on_nodes", columns(), callback, self._log.pieces)
+        return LoopState("list_on_nodes", columns(), callback, self._log.pieces)
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""

@@ -19,7 +19,7 @@ from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import CompiledState, Placement, Start, call, integer_column, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import LoopState, Placement, Start, call, integer_column, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import core_count_choice as sizes
 from gridsim.policy.scheduler import moldable_cycle
@@ -303,7 +303,7 @@ class MoldableState:
             self.shapes.allowed[: len(rows)] = self.shapes.largest(rows, running, self.began, ends, now)
         return rows
 
-    def passes(self, rows: IntArray) -> CompiledState:
+    def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a run in which these requests are submitted in this order."""
         self._waiting[: len(rows)] = rows
         asks = self.shapes.from_python or not self._first_come
@@ -314,7 +314,7 @@ class MoldableState:
             order[: len(found)] = found
 
         moves = self.table[STARTING : CORES + 1]
-        return CompiledState(
+        return LoopState(
             "moldable_loop", (order, self._queue, self.machine.columns, moves, self.meta), ask if asks else None
         )
 

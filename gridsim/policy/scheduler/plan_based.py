@@ -33,8 +33,8 @@ from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
     CapacityChange,
-    CompiledState,
     Decision,
+    LoopState,
     Offer,
     Quote,
     Stop,
@@ -150,7 +150,7 @@ class Planned:
             self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
             self._moved: IntArray = np.zeros(n, dtype=np.int64)
 
-    def passes(self, rows: IntArray) -> CompiledState:
+    def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
         self._rank_all()
         return self._plan.passes(len(rows), () if self._shapes is None else (self._shapes.limits, self._shapes.arrays))
