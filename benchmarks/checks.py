@@ -22,12 +22,12 @@ import gridsim as gs
 from gridsim.entities.cluster import Cluster
 from gridsim.machine.njit import state_of
 from gridsim.model.platform import machine_cores
-from gridsim.policy.admission import feedback, kernels, plan, restart
+from gridsim.policy.admission import feedback, plan, plan_cycle, restart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.protocols import Lanes, Offer
 from gridsim.policy.reservation import Easy
-from gridsim.policy.scheduler import deadline_guarantee, plan_based, state, turns
+from gridsim.policy.scheduler import deadline_guarantee, list_state, ordering_strategy, plan_based
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
 from gridsim.policy.scheduler.plan_based import Planned
@@ -89,7 +89,7 @@ def _unchecked_ranks(ordering: Any, queue: Any, now: float) -> Any:
 
 def _unchecked_reserve(self: Any, request: int, start: int) -> None:
     self._ensure(1)
-    kernels.enter(self._arrays, self.requests.ties, request, start, self.need[request], self.estimate[request])
+    self._act(plan_cycle.ENTER, start, request, start)
 
 
 def _unchecked(*_: Any) -> None:
@@ -97,13 +97,13 @@ def _unchecked(*_: Any) -> None:
 
 
 WITHOUT: list[tuple[Any, str, Any]] = [
-    *((module, "ranks_of", _unchecked_ranks) for module in (state, turns, plan_based, plan)),
+    *((module, "ranks_of", _unchecked_ranks) for module in (list_state, ordering_strategy, plan)),
     *(
         (module, "offer_of", lambda admission, *rest: admission.plan(*rest))
         for module in (deadline_guarantee, plan_based, feedback, restart)
     ),
-    (state, "lanes_of", lambda rule, queue: rule.lanes(queue)),
-    (turns, "integer_column", lambda policy, what, answer, *_, **__: answer),
+    (list_state, "lanes_of", lambda rule, queue: rule.lanes(queue)),
+    (ordering_strategy, "integer_column", lambda policy, what, answer, *_, **__: answer),
     (Cluster, "_check_decision", _unchecked),
     (Cluster, "_check_quote", _unchecked),
     (Plan, "reserve", _unchecked_reserve),

@@ -11,7 +11,7 @@ from typing import Any
 
 from gridsim.campaign.comparisons import Comparisons, Replications
 from gridsim.campaign.run import Finished, Progress, Summary, run_campaign
-from gridsim.campaign.store import Shard, Store
+from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs
 from gridsim.errors import UnknownNameError
 from gridsim.files import checksum, plain, write_json
@@ -123,14 +123,10 @@ def compare(
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
     workload = jobs_of(workload, policies.values())
-    default = shake is None
-    if shake is None:
-        shake = default_shakes(workload, policies.values())
-    asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
-    how |= {
-        "families": families(**asked, resample_load=resample_load, seed=seed, default=default),
-        "flurries": flurries,
-    }
+    shakes = default_shakes(workload, policies.values()) if shake is None else shake
+    asked: dict[str, Any] = {"shake": shakes, "shake_by": shake_by, "resample": resample, "seed": seed}
+    alike = families(**asked, resample_load=resample_load, default=shake is None)
+    how |= {"families": alike, "flurries": flurries}
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 
@@ -199,14 +195,9 @@ def quote(
     """
     policies = policies_of(policies, site, default=quoting.DEFAULT_POLICIES)
     workload = jobs_of(workload, policies.values())
-    how: dict[str, Any] = {
-        "policies": policies,
-        "deadline": deadline,
-        "owner": owner,
-        "platform": site_machine(site) if platform is None and site is not None else platform,
-        "demand": demand,
-    }
-    how |= {"options": options, "progress": progress}
+    platform = site_machine(site) if platform is None and site is not None else platform
+    how: dict[str, Any] = {"policies": policies, "platform": platform, "options": options, "progress": progress}
+    how |= {"deadline": deadline, "owner": owner, "demand": demand}
     return Quotation.view(quoting.quote(workload, at=at, cores=cores, walltime=walltime, **how))
 
 
@@ -320,9 +311,7 @@ def sweep(
     if not isinstance(campaign, Sweep):
         asked: Any = {"shake": shake, "shake_by": shake_by, "resample": resample, "resample_load": resample_load}
         campaign = Sweep.from_toml(campaign, replications=Replications(**asked, flurries=flurries))
-    store = Store(out or f"{campaign.name}-results")
-    campaign.belongs(store)
-    part = Shard() if shard is None else Shard.of(shard)
+    store, part = campaign.opened(out, shard)
     how: Any = {"workers": workers, "executor": executor, "shard": part}
     summary = run_campaign(campaign, store.folder, retry_failed=retry_failed, listener=listener, **how)
     if not part.is_complete:

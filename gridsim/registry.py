@@ -564,8 +564,12 @@ def describe_file(path: str | Path) -> list[dict[str, Any]]:
     return [_description("file", f"{path}:{thing.__name__}", thing) for thing in _public(module)]
 
 
+def summary_of(thing: type) -> str:
+    """Return the first line of a docstring, without the marks of parameters and code."""
+    return re.sub(r"\*(\w+)\*|``", r"\1", (thing.__doc__ or "").strip().partition("\n")[0])
+
+
 def _description(kind: str, name: str, thing: type) -> dict[str, Any]:
-    text = (thing.__doc__ or "").strip()
     return {
         "kind": kind,
         "name": name,
@@ -574,7 +578,7 @@ def _description(kind: str, name: str, thing: type) -> dict[str, Any]:
             key: None if value is dataclasses.MISSING else value for key, value in parameters(thing).items()
         },
         "required": [key for key, value in parameters(thing).items() if value is dataclasses.MISSING],
-        "summary": text.splitlines()[0] if text else "",
+        "summary": summary_of(thing),
         "source": getattr(thing, "source", ""),
         "origin": _origin(thing),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform as machine
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -29,7 +30,8 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
-from gridsim.record import FAILURE, Predictions, Record, Status
+from gridsim.number_formatting import without_names
+from gridsim.record import FAILURE, Predictions, Record, Refusal, Status
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 
@@ -37,6 +39,11 @@ def versions() -> dict[str, str]:
     """Return the versions of gridsim, Python and the packages that can change a number."""
     own = {"python": machine.python_version(), "gridsim": importlib.metadata.version("gridsim-hpc")}
     return own | {name: importlib.metadata.version(name) for name in ("simpy", "numpy", "scipy", "numba")}
+
+
+def people(workload: Workload) -> list[str]:
+    """Return the names of the users and accounts of a log."""
+    return [name for label in ("user", "account") for name in workload.names.get(label, ())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,7 +349,18 @@ class Result:
         workload = self.record.workload
         names = {label: texts for label, texts in workload.names.items() if label in MACHINE_NAMES}
         tasks = None if workload.tasks is None else replace(workload.tasks, names=None)
-        return replace(self, record=replace(self.record, workload=replace(workload, names=names, tasks=tasks)))
+        record = replace(self.record, workload=replace(workload, names=names, tasks=tasks))
+        hidden = [name for label in set(workload.names) - set(names) for name in workload.names[label]]
+
+        def hide(value: Any) -> Any:
+            return without_names(value, hidden) if isinstance(value, str) else value
+
+        texts = [hide(re.sub("^reservation .*(?= [(])", "a reservation", it.text)) for it in self.notices]
+        notices = [replace(it, text=text) for it, text in zip(self.notices, texts, strict=True)]
+        if record.reasons is not None:
+            refused = {row: Refusal(*map(hide, why)) for row, why in record.reasons.refused.items()}
+            record = replace(record, reasons=replace(record.reasons, refused=refused))
+        return replace(self, record=record, policy=without_names(self.policy, people(workload)), notices=notices)
 
     def to_pandas(self) -> Any:
         """Return the jobs as a pandas data frame with the columns of `jobs`, times in seconds.

@@ -152,17 +152,7 @@ class Paper(Protocol):
             For an unknown scale, variant or figure.
         """
 
-    def reproduce(
-        self,
-        order: Order,
-        out: Path,
-        *,
-        figure: str | None = None,
-        cases: Path | None = None,
-        workers: int = 1,
-        kind: str = "png",
-        listener: Listener | None = None,
-    ) -> Reproduced:
+    def reproduce(self, order: Order, out: Path, *, figure: str | None = None, **how: Any) -> Reproduced:
         """Run missing units, and write all results to a folder.
 
         Parameters
@@ -171,14 +161,8 @@ class Paper(Protocol):
             The folder. Existing stores of rows in it are reused.
         figure : str, optional
             Draw only this figure, and run only the units that it needs.
-        cases : Path, optional
-            Folder of exact cases; by default those included in gridsim.
-        workers : int
-            Number of processes.
-        kind : {"png", "svg"}
-            Format of figures.
-        listener : callable, optional
-            Called with each finished unit.
+        **how
+            *cases*, *workers*, *kind* and *listener*, as for the function `reproduce`.
 
         Raises
         ------
@@ -282,6 +266,5 @@ def reproduce(
     order = Order(scale, None if data is None else Path(data), variant)
     asked = paper_named(paper)
     asked.check(order, figure)
-    place = None if cases is None else Path(cases)
-    how: dict[str, Any] = {"figure": figure, "cases": place, "workers": workers, "kind": kind, "listener": listener}
-    return asked.reproduce(order, Path(out), **how)
+    how: dict[str, Any] = {"cases": cases and Path(cases), "workers": workers, "kind": kind, "listener": listener}
+    return asked.reproduce(order, Path(out), figure=figure, **how)

@@ -48,7 +48,7 @@ from gridsim.campaign.factors import (
     with_places,
 )
 from gridsim.campaign.run import Made
-from gridsim.campaign.store import RUNS, Store
+from gridsim.campaign.store import RUNS, Shard, Store
 from gridsim.errors import InputError, UnknownNameError, check_keys, located
 from gridsim.files import checksum, parse_json, plain, read_toml, write_atomically
 from gridsim.metrics.responsiveness import BOUND
@@ -229,6 +229,12 @@ class Sweep:
         """Return the plain Python files that changed since the store was last written."""
         there = store.identity().get("plugins", {})
         return [name for name, found in self.inputs.items() if there.get(name, found) != found]
+
+    def opened(self, out: str | Path | None = None, shard: str | None = None) -> tuple[Store, Shard]:
+        """Return the store of the sweep, by default in a folder named after it, and the part of it to run."""
+        store = Store(out or f"{self.name}-results")
+        self.belongs(store)
+        return store, Shard() if shard is None else Shard.of(shard)
 
     def belongs(self, store: Store) -> None:
         """Check whether the results of a store belong to this sweep, or to an earlier version of it.

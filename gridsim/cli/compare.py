@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, print and write the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.metrics.summary import requested_measures
+    from gridsim.number_formatting import without_names
     from gridsim.options import Run
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import (
@@ -50,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.labels import policies_of
     from gridsim.questions.run_replications import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
+    from gridsim.result import people
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
 
@@ -95,10 +97,12 @@ def run(args: argparse.Namespace) -> int:
         replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         named = {label: result.record for label, result in results.items()}
+        command = source.command()
         if args.no_names:
             results = {label: result.without_names() for label, result in results.items()}
+            command = without_names(command, people(workload))
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        asked = {"options": options, "own": own, "command": source.command(), "title": args.title}
+        asked = {"options": options, "own": own, "command": command, "title": args.title}
         evidence = evidence_of(results, policies=policies, **asked, **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in replications]

@@ -43,8 +43,6 @@ def run(args: argparse.Namespace) -> int:
     """Run, draw and print the results; return 1 if a figure could not be made."""
     if args.workers < 1:
         raise InputError(f"{args.workers} workers; expected at least 1", field="--workers")
-    if args.data is not None and not args.data.is_dir():
-        raise InputError("is not a folder; expected a folder with the archive's logs", path=args.data, field="--data")
     known = papers()
     if args.list:
         _list(known)

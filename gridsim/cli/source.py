@@ -194,13 +194,13 @@ def machine_in(path: str) -> tuple[Platform, list[Any]]:
     return knowing.site.on_nodes(), [knowing]
 
 
-def capacities(path: str) -> list[Capacity]:
-    """Return the capacities of the clusters of the machine in ``--platform``, with or without nodes."""
+def capacities(args: Namespace) -> list[Capacity]:
+    """Return the capacities of the clusters of the machine in ``--platform`` or ``--site``; empty without them."""
     from gridsim.model.capacity import Capacity  # numpy: not needed for --help
 
-    platform, sites = machine_in(path)
-    if sites:
-        return [sites[0].capacity()]
+    platform, sites = _given_machine(args)
+    if platform is None or sites:
+        return [site.capacity() for site in sites]
     return [it.capacity or Capacity.of([], {"cores": it.cores}) for it in platform.clusters()]
 
 
@@ -248,10 +248,12 @@ def failure_lines(found: Failures | None) -> list[str]:
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
     """Return plain-text lines on the workload, the machine and its origin, and each problem with its rule."""
+    from gridsim.report.pooling import origin_of, parts_of  # numpy: not needed for --help
+
     return [
         *_origin_lines(workload.provenance, workload.provenance.get("jobs_before_transforms", len(workload))),
         *_transform_lines(workload),
-        f"machine: {platform.cores:,} cores{_clusters(platform)} ({_machine_origin(platform.origin)})",
+        f"machine: {platform.cores:,} cores{parts_of(platform)} ({origin_of(platform.origin)})",
         *map(problem_line, problems(workload)),
     ]
 
@@ -368,25 +370,6 @@ def _transform_lines(workload: Workload) -> Iterator[str]:
 
 def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _clusters(platform: Platform) -> str:
-    count = len(list(platform.clusters()))
-    nodes = sum(group.count for cluster in platform.clusters() for group in cluster.nodes)
-    if count == 1 and nodes:
-        return f" on {nodes:,} node{'' if nodes == 1 else 's'}"
-    what = "partitions, each a separate pool" if platform.by == "partition" else "clusters"
-    return f" in {count} {what}" if count > 1 else ""
-
-
-def _machine_origin(origin: str) -> str:
-    words = {
-        "given": "given",
-        "the workload": "from the workload",
-        "MaxProcs": "MaxProcs in the header",
-        "MaxNodes": "MaxNodes in the header, no MaxProcs",
-    }
-    return words.get(origin, origin)
 
 
 _WORTH = 10_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.errors import InputError
@@ -28,7 +27,6 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.ask import sweep as run_sweep  # numpy: not needed for --help
     from gridsim.campaign.comparisons import Replications
     from gridsim.campaign.run import check, progress_of
-    from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.terminal import RunsProgress
     from gridsim.number_formatting import counted
@@ -40,9 +38,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--workers applies to this machine, but --dask has other workers; leave out one of them")
     asked = {name: getattr(args, name) for name in ("shake", "shake_by", "resample", "resample_load", "flurries")}
     sweep = Sweep.from_toml(args.campaign, replications=Replications(**asked))
-    store = Store(args.out or f"{Path(args.campaign).stem}-results")
-    shard = Shard() if args.shard is None else Shard.of(args.shard)
-    sweep.belongs(store)
+    store, shard = sweep.opened(args.out, args.shard)
     if args.status:
         check(sweep, store)
         damaged: list[str] = []

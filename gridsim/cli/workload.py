@@ -67,10 +67,8 @@ def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
     from gridsim.workload.audit import Machine  # numpy: not needed for --help
     from gridsim.workload.formats.table import mapping_of
 
-    if args.platform is not None:
-        if args.cores is not None:
-            raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
-        return Machine.of_capacities(source.capacities(args.platform))
+    if given := source.capacities(args):
+        return Machine.of_capacities(given)
     said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
     if args.cores is None and not said.totals and log is not None and log.cores_stated is not None:
         return Machine({"cores": float(log.cores_stated)})

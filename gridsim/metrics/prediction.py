@@ -11,11 +11,11 @@ from gridsim.record import Predictions, Record
 PREDICTION_METRICS: dict[str, Metric] = {
     "prediction_accuracy": Metric("", "higher", "smaller over larger of first prediction and run time, mean over jobs"),
     "prediction_under": Metric("", None, "share of the jobs that ran longer than first predicted"),
-    "prediction_exact": Metric("", None, "share of the jobs that ran exactly as long"),
-    "prediction_over": Metric("", None, "share of the jobs that ran shorter"),
+    "prediction_exact": Metric("", None, "share of the jobs that ran exactly as long as first predicted"),
+    "prediction_over": Metric("", None, "share of the jobs that ran shorter than first predicted"),
     "prediction_bias": Metric("s", None, "first prediction minus run time, mean over jobs"),
-    "prediction_error": Metric("s", "lower", "absolute value of the same difference, mean over jobs"),
-    "request_accuracy": Metric("", None, "accuracy of the requested times, by the same measure"),
+    "prediction_error": Metric("s", "lower", "absolute difference of first prediction and run time, mean over jobs"),
+    "request_accuracy": Metric("", None, "smaller over larger of requested walltime and run time, mean over jobs"),
     "corrections": Metric("", "lower", "times that a job exceeded its predicted run time, mean over jobs"),
     "corrected": Metric("", "lower", "share of the jobs that exceeded their predicted run time"),
 }
@@ -23,8 +23,8 @@ PREDICTION_METRICS: dict[str, Metric] = {
 
 PROMISE_METRICS: dict[str, Metric] = {
     "starts_late": Metric("", "lower", "share of the jobs that started after their first planned start"),
-    "start_late_mean": Metric("s", "lower", "delay of these starts, mean"),
-    "start_late_max": Metric("s", "lower", "delay of these starts, maximum"),
+    "start_late_mean": Metric("s", "lower", "delay of late starts after the first planned start, mean"),
+    "start_late_max": Metric("s", "lower", "delay of late starts after the first planned start, maximum"),
 }
 """Additional metrics if the policy plans starts."""
 

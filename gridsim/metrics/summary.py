@@ -76,7 +76,7 @@ def _describe() -> dict[str, Metric]:
             )
     return table | {
         "utilisation": Metric("", "higher", "busy share of the core-seconds of the interval"),
-        "utilisation_arrivals": Metric("", "higher", "the same, from first to last submit unless jobs were cut"),
+        "utilisation_arrivals": Metric("", "higher", "busy share from first to last submit, or between the cuts"),
         "makespan": Metric("s", "lower", "first submit to last end of the whole record, cuts or not"),
         "throughput": Metric("jobs/h", "higher", "jobs that ended in the interval, per hour"),
         "queue_length_mean": Metric("jobs", "lower", "waiting jobs, mean over the interval"),
@@ -87,7 +87,7 @@ def _describe() -> dict[str, Metric]:
         "backfilled_share": Metric(
             "", None, "share of the jobs that started before an earlier, waiting job of the same cluster"
         ),
-        "backfilled_share_by_area": Metric("", None, "share of the core-seconds held by such jobs"),
+        "backfilled_share_by_area": Metric("", None, "share of the core-seconds held by backfilled jobs"),
         "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum over all outcomes"),
         "completed": Metric("jobs", "higher", "jobs that ran to their end"),
         "killed_walltime": Metric("jobs", "lower", "jobs killed at their requested walltime"),
@@ -105,7 +105,7 @@ METRICS: dict[str, Metric] = _describe()
 
 UNFINISHED_METRICS = {
     "waiting": Metric("jobs", None, "jobs that waited when the run was stopped, before its end"),
-    "running": Metric("jobs", None, "jobs that ran at that time"),
+    "running": Metric("jobs", None, "jobs that ran when the run was stopped, before its end"),
 }
 """Additional metrics of a run that stops before its end."""
 
@@ -128,7 +128,7 @@ def _describe_deadlines() -> dict[str, Metric]:
     """Return `DEADLINE_METRICS`, in the order of `deadline_metrics`."""
     table = {
         "deadline_jobs": Metric("jobs", None, "jobs submitted that request a deadline"),
-        "deadline_area": Metric("core-seconds", None, "true work of these jobs"),
+        "deadline_area": Metric("core-seconds", None, "true work of the jobs that request a deadline"),
     }
     better: Literal["lower", "higher"]
     for name, better, text in (
@@ -138,30 +138,30 @@ def _describe_deadlines() -> dict[str, Metric]:
     ):
         table |= {
             f"deadline_{name}": Metric("jobs", better, text),
-            f"deadline_{name}_share": Metric("", better, "the same over all jobs that request a deadline"),
-            f"deadline_{name}_area": Metric("core-seconds", better, "true work of these jobs"),
-            f"deadline_{name}_area_share": Metric("", better, "the same over that of all jobs that request a deadline"),
+            f"deadline_{name}_share": Metric("", better, f"{text}; share of all that request one"),
+            f"deadline_{name}_area": Metric("core-seconds", better, f"true work of {text}"),
+            f"deadline_{name}_area_share": Metric("", better, f"true work of {text}; share of all that request one"),
         }
     return table | {
         "deadline_missed": Metric("jobs", "lower", "jobs that ran and ended after their requested deadline"),
-        "deadline_missed_share": Metric("", "lower", "the same over the jobs that ran and requested a deadline"),
+        "deadline_missed_share": Metric("", "lower", "share of missed deadlines, of jobs that ran"),
         "promises_made": Metric("jobs", None, "jobs with a guaranteed end, by their deadline or one of the policy"),
-        "promises_broken": Metric("jobs", "lower", "of these, jobs that ended later than guaranteed"),
+        "promises_broken": Metric("jobs", "lower", "jobs that ended later than guaranteed"),
         "offers_made": Metric("jobs", None, "jobs that were offered a later deadline than requested"),
-        "offers_taken": Metric("jobs", "higher", "of these, jobs that accepted it"),
+        "offers_taken": Metric("jobs", "higher", "jobs that accepted an offered later deadline"),
         "doublings": Metric("", "lower", "times that a policy doubled its deadline of a job without a requested one"),
         "kills": Metric("", "lower", "runs killed to free cores for another job, and restarted later"),
-        "lost_area": Metric("core-seconds", "lower", "work lost by these runs"),
+        "lost_area": Metric("core-seconds", "lower", "work lost by runs killed for other jobs"),
         "non_deadline_jobs": Metric("jobs", None, "jobs submitted that request no deadline"),
-        "non_deadline_response_mean": Metric("s", "lower", "end minus submit, mean over these jobs"),
-        "non_deadline_slowdown_mean": Metric("", "lower", "response over held time, mean over these jobs"),
-        "non_deadline_bounded_slowdown_mean": Metric("", "lower", "bounded slowdown, mean over these jobs"),
+        "non_deadline_response_mean": Metric("s", "lower", "end minus submit, mean of jobs without a deadline"),
+        "non_deadline_slowdown_mean": Metric("", "lower", "response over held time, mean of jobs without a deadline"),
+        "non_deadline_bounded_slowdown_mean": Metric("", "lower", "bounded slowdown, mean of jobs without a deadline"),
         "resource_charge": Metric("core-seconds", "higher", "charged work of all jobs, without lost work"),
         "qos_charge": Metric(
             "", "higher", "sum over jobs of the slowdown of their category under EASY over the granted slowdown"
         ),
         "useful_utilisation": Metric("", "higher", "busy share without lost work, interval of `utilisation`"),
-        "useful_utilisation_arrivals": Metric("", "higher", "the same, interval of `utilisation_arrivals`"),
+        "useful_utilisation_arrivals": Metric("", "higher", "busy share without lost work, from first to last submit"),
     }
 
 
@@ -172,7 +172,7 @@ DEADLINE_METRICS: dict[str, Metric] = _describe_deadlines()
 PREEMPTION_METRICS: dict[str, Metric] = {
     "preempted_runs": Metric("", "lower", "runs preempted to free resources for another job, whether restarted or not"),
     "preempted_jobs": Metric("jobs", "lower", "jobs with preempted runs"),
-    "preempted_core_hours": Metric("core-hours", "lower", "work lost by these runs"),
+    "preempted_core_hours": Metric("core-hours", "lower", "work lost by preempted runs"),
 }
 """Additional metrics if the policy preempts running jobs without guarantees."""
 
@@ -198,7 +198,7 @@ RESOURCE_METRICS: dict[str, Metric] = {
     "resource_used": Metric("", "higher", "share requested by running tasks; the rest is lost to exclusive use"),
     "stranded": Metric("", "lower", "share that is free on nodes where no task of a waiting job fits"),
     "fragmentation": Metric("", "lower", "idle GPUs that typical tasks of the workload cannot use, over all GPUs"),
-    "fragmentation_of_idle": Metric("", "lower", "the same over idle GPUs"),
+    "fragmentation_of_idle": Metric("", "lower", "idle GPUs that typical tasks cannot use, over all idle GPUs"),
     "waits_short_of": Metric("", None, "share of waiting time by the resource that jobs lacked at its beginning"),
     "waits_by_reason": Metric("", None, "share of waiting time by the reason reported by the scheduler (Slurm)"),
 }

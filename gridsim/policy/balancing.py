@@ -180,7 +180,7 @@ class ExpectedQueue:
 
 @dataclass
 class RoundRobin:
-    """Children in rotation.
+    """Each child (cluster or router) in turn.
 
     Pieces with the same set of kinds and the same first child that can run them share a rotation. Wide pieces that do
     not fit at the first child of a router therefore have their own.
@@ -200,7 +200,7 @@ class RoundRobin:
 
 @dataclass
 class RandomChild:
-    """A random child, uniform or weighted by cores."""
+    """A random child (cluster or router), uniform or weighted by cores."""
 
     weighted: bool = False
     name: ClassVar[str] = "random"

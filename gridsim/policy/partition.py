@@ -47,7 +47,7 @@ class Rigid:
 
 @dataclass
 class Greedy:
-    """Any size of the range: the one with the earliest end.
+    """The number of cores in the job's range with the earliest end.
 
     Parameters
     ----------

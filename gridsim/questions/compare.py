@@ -7,6 +7,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gridsim import registry
 from gridsim.errors import InputError, not_modelled
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import requested_measures
@@ -14,6 +15,7 @@ from gridsim.model.capacity import node_changes
 from gridsim.model.platform import Platform
 from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import counted
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
@@ -135,7 +137,7 @@ def evidence_of(
     platform = next((it for it in platforms if it.by is not None or it.pooled), first.platform)
     provenance = first.workload.provenance
     info: dict[str, Any] = {
-        "title": title or Path(str(provenance.get("source", "workload"))).name,
+        "title": title or _title(first.workload),
         "workload": dict(provenance),
         "platform": _platform(platform),
         "policies": {label: result.policy for label, result in results.items()},
@@ -172,6 +174,14 @@ def evidence_of(
         order=_order({label: result.policy for label, result in results.items()}, own),
         **there,
     )
+
+
+def _title(workload: Workload) -> str:
+    """Return the name of the log, or of the model that generated the workload, with the number of jobs."""
+    source = str(workload.provenance.get("source", "workload"))
+    if not registry.is_registered("model", source):
+        return Path(source).name
+    return f"Built-in workload ({source.capitalize()} model, {counted(len(workload), 'job')})"
 
 
 def _order(policies: Mapping[str, str], own: str | None) -> list[str]:

@@ -212,5 +212,6 @@ def job_counts(
     named = list(runs) if len(runs) <= _MOST_RUNS + 1 else list(runs)[:_MOST_RUNS]
     parts_run = [f"{number(runs[name])} {'' if row else 'ran '}{name}" for row, name in enumerate(named)]
     if others := [runs[name] for name in runs if name not in named]:
-        parts_run.append(f"{number(min(others))} to {number(max(others))} in {len(others)} other runs")
+        span = dict.fromkeys(number(count) for count in (min(others), max(others)))
+        parts_run.append(f"{' to '.join(span)} in {len(others)} other runs")
     return [f"Jobs: {', '.join(parts)}; {listed(parts_run)}, {number(common)} of them {every}."]

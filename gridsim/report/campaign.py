@@ -325,13 +325,15 @@ def pictures(found: Comparisons) -> Iterator[Picture]:
         if rows:
             units = max(it.test.workloads - it.test.left_out for it in rows)
             ratios = ", ".join(f"{ratio_shown(it.test.ratio)} under {label(found, it.value)}" for it in rows)
+            name = title(metric)[:1].upper() + title(metric)[1:]
             yield Picture(
-                title(metric)[:1].upper() + title(metric)[1:],
+                name,
                 f"Ratio to {label(found, found.values[0])} over {counted(units, unit(found))}, with "
                 f"{100 * found.comparing.confidence:g} % intervals; squares are significantly better, diamonds "
                 f"significantly worse: {ratios}.",
                 Drawing(against(found, rows), metric.replace("_", "-")),
                 "comparisons.csv",
+                f"{name} over {counted(units, unit(found))}.",
             )
 
 

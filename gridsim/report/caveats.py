@@ -78,9 +78,9 @@ def _statuses(comparison: Evidence) -> list[str]:
         if len(set(counts.values())) == 1:
             count = next(iter(counts.values()))
             if count:
-                each = " under every policy" if len(counts) > 1 else ""
+                each = "Under every policy, " if len(counts) > 1 else ""
                 one = {"their": "its", "them": "it"} if count == 1 else _MANY
-                found.append(f"{_jobs(count)} {text.format(**one)}{each}.")
+                found.append(f"{each}{_jobs(count)} {text.format(**one)}.")
         else:
             parts = listed([f"{number(count)} under {label}" for label, count in counts.items()])
             found.append(f"Jobs {text.format(**_MANY)}: {parts}.")

@@ -216,14 +216,11 @@ def saturated(comparison: Evidence) -> Iterator[str]:
         return
     waiting = listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
     unit = "tasks" if comparison.of_dags else "jobs"
-    one, several = len(labels) == 1, len(comparison.labels) > 1
-    if several:
-        so = "this ratio is" if one else "these ratios are"
-    else:
-        so = f"its mean {'SLR' if comparison.of_dags else comparison.headline} is"
+    one, mean = len(labels) == 1, "SLR" if comparison.of_dags else comparison.headline
+    so = f"its mean {mean} depends" if one else f"their mean {mean}s depend"
     yield (
         f"{listed(labels)} {'is' if one else 'are'} saturated: {'its queue is' if one else 'their queues are'} still "
-        f"growing at the last submission, so {so} for a log of this length ({waiting} {unit} waiting at its end)."
+        f"growing at the last submission, so {so} on the length of the log ({waiting} {unit} waiting at its end)."
     )
 
 

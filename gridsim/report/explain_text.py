@@ -11,6 +11,7 @@ from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
 from gridsim.report.markup import text_table, texts
+from gridsim.report.notices import resource_name
 
 _text = texts("explain")
 
@@ -190,7 +191,7 @@ _LACKED: dict[str, str] = text_table("explain", "lacked")
 
 
 def _lacked(word: str) -> str:
-    return _LACKED.get(word, f"it lacked only {word}")
+    return _LACKED.get(word, f"it lacked only {resource_name(word)}")
 
 
 def _free_cores(found: Explanation) -> list[str]:

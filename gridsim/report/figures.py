@@ -308,7 +308,8 @@ def load_against_slowdown(found: Mapping[str, Joint]) -> Figure:
         axes.set_yscale("log", base=2)
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=1)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.xaxis.set_major_formatter(lambda value, _: percent(value))
         axes.set_xlabel("offered load of a day")
         axes.set_ylabel("mean bounded slowdown")
         if len(found) > 1:
@@ -374,7 +375,8 @@ def _over_time(
     for label, steps in courses.items():
         values = np.append(steps.values[:-1], steps.values[-2])
         index = labels.index(label)
-        style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.4, "alpha": 0.85}
+        behind = len(labels) - 1 - index if len(labels) <= SHARED else 0  # equal lines stay visible below each other
+        style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.2 + 0.6 * behind, "alpha": 0.85}
         panels[label].step((steps.times_s - first) / unit, values, where="post", label=label, **style)
     axes.set_xlim(0, (last - first) / unit)
     if calendar:
@@ -525,7 +527,9 @@ def legend(axes: Axes, among: Sequence[str] = ()) -> None:
     handles, labels = axes.get_legend_handles_labels()
     every = short_labels([*among, *(label for label in labels if label not in among)])
     short = {label: every[label] for label in labels}
-    columns = max(1, 66 // (max(map(len, short.values()), default=0) + 9))
+    wide = [len(text) + 9 for text in short.values()]  # with the symbol; the figure is 66 letters wide
+    fit = (each for each in range(len(wide), 1, -1) if sum(map(max, np.array_split(wide, each))) <= 66)
+    columns = next(fit, 1)
     rows = -(-len(labels) // columns)
     if rows > 1:
         axes.figure.set_figheight(axes.figure.get_figheight() + 0.19 * (rows - 1))  # type: ignore[union-attr]
@@ -586,6 +590,9 @@ def _count_axis(axes: Axes, figure: Figure) -> None:
         ticks = [tick for tick in (0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if tick <= 2 * max(tops)]
         axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
         axes.minorticks_off()
+    else:
+        axes.locator_params(axis="y", integer=True)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_ylim(bottom=0)
 
 

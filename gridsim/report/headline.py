@@ -84,7 +84,7 @@ def _interval(comparison: Evidence, it: Difference, mean: str) -> str:
 def _recommendation(comparison: Evidence, it: Difference) -> str:
     """Return what the results support; empty if nothing."""
     known = trust(comparison)
-    if (known is not None and known.far) or not comparison.comparable or it.verdict == "too little data":
+    if (known is not None and known.far) or not _same_jobs(comparison) or it.verdict == "too little data":
         return ""
     base, best = comparison.baseline, comparison.best
     own = comparison.info.get("own") == base
@@ -97,6 +97,17 @@ def _recommendation(comparison: Evidence, it: Difference) -> str:
     advice = _text("use_but", best=best, base=base) if losing else _text("use", best=best, base=base)
     equivalent = _equivalent(comparison)
     return f"{advice} {equivalent}" if equivalent else advice
+
+
+SAME_JOBS = 0.95
+"""Share of the jobs that have to run under every policy for a recommendation, if some are cancelled while they wait."""
+
+
+def _same_jobs(comparison: Evidence) -> bool:
+    """Return whether the policies run nearly the same jobs: none rejected by admission, few cancelled."""
+    if any(numbers["unadmitted"] for numbers in comparison.metrics.values()):
+        return comparison.comparable
+    return bool(comparison.common.sum() >= SAME_JOBS * comparison.kept.sum())
 
 
 def _equivalent(comparison: Evidence) -> str:

@@ -144,8 +144,9 @@ def left_aside(workload: Workload, platform: Platform | None = None) -> list[str
 
 
 def _counts(found: Mapping[str, int], unit: str) -> str:
-    return listed([f"{_name(what)} ({counted(count, unit)})" for what, count in found.items()])
+    return listed([f"{resource_name(what)} ({counted(count, unit)})" for what, count in found.items()])
 
 
-def _name(what: str) -> str:
+def resource_name(what: str) -> str:
+    """Return the name of a resource in a sentence."""
     return "GPUs" if what == "gpu" else what

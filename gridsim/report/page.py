@@ -33,6 +33,7 @@ from gridsim.report import (
     gantt,
     notices,
     pictures,
+    pooling,
     replications_text,
     robustness,
     sentences,
@@ -161,7 +162,7 @@ def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, dr
         lead=list(_lead(comparison)),
         policies=descriptions(comparison.info),
         main=main,
-        differences=better_first(comparison.differences),
+        differences=better_first(_pairs_of_interest(comparison)),
         warnings=() if known is None else known.warnings,
         answer=[
             *sentences.answer(comparison, but=None if main is None else main.other),
@@ -178,6 +179,7 @@ def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, dr
         table=tables.page_rows(comparison),
         columns=tables.columns(comparison),
         log=LOG,
+        several_runs=_several_runs(comparison),
         reasons=tables.reasons(comparison),
         usage=tables.usage(usage, waits_of),
         waits_of=waits_of,
@@ -232,8 +234,16 @@ def _notes(comparison: Evidence) -> dict[str, str]:
     separate = notes["separate"].format(first=labels[0]) if len(labels) > figures.SHARED else ""
     return {
         "pictures": notes["pictures"].format(bins=curves.BINS, separate=separate),
+        "separate": separate,
         "groups": notes["groups"].format(what=what, base=comparison.baseline, less=less),
     }
+
+
+def _several_runs(comparison: Evidence) -> str:
+    """Return the note on jobs that ran several times in a recorded log; empty if there are none."""
+    runs = comparison.records[comparison.baseline].workload_given.logged.get("runs")
+    jobs = 0 if runs is None or LOG not in tables.columns(comparison) else int((runs > 1)[comparison.kept].sum())
+    return _text("several_runs", jobs=jobs) if jobs else ""
 
 
 def _lead(comparison: Evidence) -> Iterator[str]:
@@ -243,8 +253,10 @@ def _lead(comparison: Evidence) -> Iterator[str]:
     yield counted(len(record), "job")
     if record.workload.tasks is not None:
         yield counted(len(record.workload.tasks), "task")
-    clusters = 1 if comparison.platform is None else len(list(comparison.platform.clusters()))
-    yield counted(record.cores, "core") + (f" in {clusters} {_parts(comparison)}" if clusters > 1 else "")
+    clusters = [] if comparison.platform is None else list(comparison.platform.clusters())
+    yield counted(record.cores, "core") + ("" if comparison.platform is None else pooling.parts_of(comparison.platform))
+    if gpus := sum(group.count * group.gpus for cluster in clusters for group in cluster.nodes):
+        yield counted(gpus, "GPU")
     if len(record) == 1:
         return
     given = record.workload_given
@@ -265,10 +277,6 @@ def _site(comparison: Evidence) -> Iterator[str]:
     if not named and len(clusters) == 1 and clusters[0].name != "cluster":
         named = [f"cluster {clusters[0].name}"]
     yield from named
-
-
-def _parts(comparison: Evidence) -> str:
-    return "partitions" if comparison.platform is not None and comparison.platform.by == PARTITION else "clusters"
 
 
 def _example(comparison: Evidence) -> list[str]:
@@ -298,12 +306,15 @@ def _meanwhile(record: Record, row: int) -> IntArray:
 
 
 def _waited(waits: Mapping[str, float]) -> list[str]:
-    """Return the wait of a job under each policy; policies with the same wait are grouped."""
-    alike: dict[str, list[str]] = {}
+    """Return the wait of a job under each policy; policies with the same wait are grouped, and waits are last."""
+    waited: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
     for label, wait in waits.items():
-        did = "did not run" if wait != wait else f"waited {duration(wait)}" if wait else "started at once"
-        alike.setdefault(did, []).append(label)
-    return [f"{did} under {listed(labels)}" for did, labels in alike.items()]
+        found, did = (waited, duration(wait)) if wait > 0 else (others, "did not run" if wait else "started at once")
+        found.setdefault(did, []).append(label)
+    texts = [f"{did} under {listed(labels)}" for did, labels in waited.items()]
+    texts[:1] = [f"waited {text}" for text in texts[:1]]
+    return [*(f"{did} under {listed(labels)}" for did, labels in others.items()), *texts]
 
 
 def better_first(differences: Iterable[Difference]) -> list[Difference]:
@@ -311,9 +322,18 @@ def better_first(differences: Iterable[Difference]) -> list[Difference]:
     return [it.turned() if it.mean > 0 else it for it in differences]
 
 
+def _pairs_of_interest(comparison: Evidence) -> list[Difference]:
+    """Return the differences of all pairs; of many policies, those with the baseline or the best policy."""
+    if len(comparison.labels) <= figures.SHARED:
+        return list(comparison.differences)
+    return [it for it in comparison.differences if {comparison.baseline, comparison.best} & {it.policy, it.baseline}]
+
+
 def _clear_groups(comparison: Evidence) -> list[Any]:
-    """Return the rows of groups with the verdict better or worse, for the table below the figures."""
-    return [row for row in comparison.groups if row.verdict in ("better", "worse") and row.kind != "user"]
+    """Return the rows of groups with the verdict better or worse, each pair once, for the table below the figures."""
+    rows = [row for row in comparison.groups if row.verdict in ("better", "worse") and row.kind != "user"]
+    pairs = {(row.kind, row.group, frozenset((row.policy, row.baseline))): row for row in reversed(rows)}
+    return list(pairs.values())[::-1]
 
 
 def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -338,7 +358,7 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Transform", _pairs(transform)
     platform = info.get("platform", {})
     if platform:
-        origin = _origin(base_names(str(platform.get("origin", "given"))))
+        origin = pooling.origin_of(base_names(str(platform.get("origin", "given"))))
         yield "Machine", f"{counted(platform.get('cores', 0), 'core')} ({origin})"
     apart = platform.get("by") == PARTITION
     if platform.get("clusters"):
@@ -401,16 +421,6 @@ def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _pairs(values: Mapping[str, Any], between: str = " = ") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None)
-
-
-def _origin(origin: str) -> str:
-    known = {
-        "given": "as given",
-        "the workload": "from the workload",
-        "MaxProcs": "MaxProcs in the log's header",
-        "MaxNodes": "MaxNodes in the log's header",
-    }
-    return known.get(origin, origin)
 
 
 def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:

@@ -64,47 +64,41 @@ class Shown(NamedTuple):
 
 def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     """Return the figures of waits, slowdowns, machine and queue; *rows* are the counted jobs."""
-    records = comparison.records
+    records, of_dags = comparison.records, comparison.of_dags
     names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
+    bins = f"as means of {curves.BINS} equal bins, under {names}."
     if admission.of_deadlines(comparison):
         yield _picture_of_deadlines(comparison, rows)
-    if comparison.of_dags:
-        yield from _pictures_of_dags(comparison, rows, names)
-        return
-    yield Picture(
-        "Waits",
-        _text("wait_distribution", names=names),
-        Drawing(figures.waits(records, rows), "waits"),
-        "distributions.csv",
-    )
-    if comparison.of_moldable:
-        yield Picture(
-            "Response times",
-            f"Cumulative share of jobs by response, under {names}. Higher is better.",
-            Drawing(figures.responses(records, rows), "responses"),
-            "distributions.csv",
-        )
+    if not of_dags or len(records[comparison.baseline]) > 1:
+        for title, text, drawing in _distributions(comparison, rows, names):
+            yield Picture(title, text, drawing, "distributions.csv")
+    text = f"Busy share of the cores over time, {bins}"
+    yield Picture("Utilisation", text, Drawing(figures.utilisation(records), "utilisation"), "over_time.csv")
+    queue = Drawing(figures.queue(records), "queue")
+    if of_dags:
+        yield Picture("Waiting tasks", f"Ready tasks that wait for cores, {bins}", queue, "over_time.csv")
     else:
-        yield Picture(
-            "Bounded slowdowns",
-            f"Cumulative share of jobs by bounded slowdown, under {names}. Higher is better.",
-            Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
-            "distributions.csv",
-        )
-    yield Picture(
-        "Utilisation",
-        f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
-        Drawing(figures.utilisation(records), "utilisation"),
-        "over_time.csv",
-    )
-    yield Picture(
-        "Waiting jobs",
-        f"Waiting jobs over time, as means of {curves.BINS} equal bins, under {names}.",
-        Drawing(figures.queue(records), "queue"),
-        "over_time.csv",
-    )
-    yield from _by_period(records, "machine", names)
+        yield Picture("Waiting jobs", f"Waiting jobs over time, {bins}", queue, "over_time.csv")
+    yield from _by_period(records, "grid" if of_dags else "machine", names)
     yield from _load(comparison, names)
+
+
+def _distributions(comparison: Evidence, rows: Any, names: str) -> Iterator[tuple[str, str, Drawing]]:
+    """Return title, text and figure of the distributions over jobs."""
+    records, by = comparison.records, f"under {names}. Higher is better."
+    waits = Drawing(figures.waits(records, rows), "waits")
+    if comparison.of_dags:
+        slr = Drawing(figures.schedule_lengths(records, rows), "slr")
+        yield "Schedule length ratios", f"Cumulative share of jobs by SLR, {by}", slr
+        yield "Waits for the first task", _text("start_distribution", names=names), waits
+        return
+    yield "Waits", _text("wait_distribution", names=names), waits
+    if comparison.of_moldable:
+        responses = Drawing(figures.responses(records, rows), "responses")
+        yield "Response times", f"Cumulative share of jobs by response, {by}", responses
+    else:
+        slowdowns = Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns")
+        yield "Bounded slowdowns", f"Cumulative share of jobs by bounded slowdown, {by}", slowdowns
 
 
 def _by_period(records: Mapping[str, Record], what: str, names: str) -> Iterator[Picture]:
@@ -176,36 +170,6 @@ def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
         Drawing(figures.deadlines(found), "deadlines"),
         "deadlines.csv",
     )
-
-
-def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[Picture]:
-    records = comparison.records
-    if len(records[comparison.baseline]) > 1:
-        yield Picture(
-            "Schedule length ratios",
-            f"Cumulative share of jobs by SLR, under {names}. Higher is better.",
-            Drawing(figures.schedule_lengths(records, rows), "slr"),
-            "distributions.csv",
-        )
-        yield Picture(
-            "Waits for the first task",
-            _text("start_distribution", names=names),
-            Drawing(figures.waits(records, rows), "waits"),
-            "distributions.csv",
-        )
-    yield Picture(
-        "Utilisation",
-        f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
-        Drawing(figures.utilisation(records), "utilisation"),
-        "over_time.csv",
-    )
-    yield Picture(
-        "Waiting tasks",
-        f"Ready tasks that wait for cores, as means of {curves.BINS} equal bins, under {names}.",
-        Drawing(figures.queue(records), "queue"),
-        "over_time.csv",
-    )
-    yield from _by_period(records, "grid", names)
 
 
 def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:

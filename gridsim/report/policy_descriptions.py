@@ -46,6 +46,8 @@ def description(composition: str) -> str:
     'Aggressive backfilling: only the first job in the queue has a reservation.'
     >>> description("Backfilling(ordering=LargestCores(), reserve=Easy())")
     'Aggressive backfilling: only the first job in the queue has a reservation. Ordering: most cores first.'
+    >>> description("Backfilling(ordering=Fifo(), reserve=Depth(k=4))")
+    'The first k blocked jobs get reservations. k = 4.'
     >>> description("Slurm(conf='/etc/slurm/slurm.conf', qos='qos.txt')")
     "Slurm's scheduler with slurm.conf and qos.txt."
     >>> description("Slurm(conf='slurm.conf', changes='PriorityWeightAge=5000&partition.long.MaxTime=2-0')")
@@ -60,12 +62,26 @@ def description(composition: str) -> str:
         if "changes" in given:
             return _text("changed_slurm", files=files, changes=_content(given["changes"]).split("&"))
         return _text("slurm", files=files)
-    alike = [(summary, _differing(given, own)) for kind, own, summary in _presets() if kind == name]
-    if not alike:
+    presets = [(summary, own) for kind, own, summary in _presets() if kind == name]
+    if equal := [summary for summary, own in presets if not _differing(given, own)]:
+        return equal[0]  # without the import of all plug-ins
+    candidates = [(summary, _different(given, own)) for summary, own in presets]
+    if not candidates:
         return base_names(composition)
-    summary, rest = min(alike, key=lambda it: len(it[1]))
-    more = [f"{key.replace('_', ' ').capitalize()}: {_part(value)}" for key, value in rest.items()]
+    summary, more = min(candidates, key=lambda it: (len(it[1]), sum(map(len, it[1]))))
     return " ".join([summary, *(f"{text.rstrip('.')}." for text in more)])
+
+
+def _different(given: Mapping[str, str], own: Mapping[str, str]) -> list[str]:
+    """Return the parts that differ from those of a preset; of a part of the same class only its parameters."""
+    found = []
+    for key, value in _differing(given, own).items():
+        (name, arguments), (own_name, own_arguments) = _call(value), _call(own.get(key, ""))
+        if name and name == own_name:
+            found += [f"{it} = {text}" for it, text in _differing(arguments, own_arguments).items()]
+        else:
+            found.append(f"{key.replace('_', ' ').capitalize()}: {_part(value)}")
+    return found
 
 
 def _content(value: str) -> str:
@@ -103,7 +119,7 @@ def _part(value: str) -> str:
     if not summary:
         return base_names(value)
     text = summary[0].lower() + summary[1:].rstrip(".")
-    values = [f"{key} {it}" for key, it in arguments.items() if it not in ("''", "None", "False")]
+    values = [f"{key} = {it}" for key, it in arguments.items() if it not in ("''", "None", "False")]
     return f"{text} ({', '.join(values)})" if values else text
 
 
@@ -111,4 +127,4 @@ def _part(value: str) -> str:
 def _summaries() -> dict[str, str]:
     """Return the first lines of the docstrings of the plug-ins by class."""
     things = (thing for kind in registry.KINDS for thing in registry.names(kind).values())
-    return {thing.__name__: (thing.__doc__ or "").strip().partition("\n")[0] for thing in things}
+    return {thing.__name__: registry.summary_of(thing) for thing in things}

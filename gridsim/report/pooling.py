@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridsim.model.partitions import partitions_named
+from gridsim.model.partitions import PARTITION, partitions_named
 from gridsim.model.time import NEVER
-from gridsim.number_formatting import listed, number
+from gridsim.number_formatting import counted, listed, number
 
 if TYPE_CHECKING:
     from gridsim.model.platform import Platform
@@ -20,6 +20,25 @@ if TYPE_CHECKING:
 
 _MOST = 4
 """Largest number of partitions named in a sentence."""
+
+
+def parts_of(platform: Platform) -> str:
+    """Return the number of nodes, clusters or partitions of a machine, to follow its number of cores."""
+    clusters = list(platform.clusters())
+    nodes = sum(group.count for cluster in clusters for group in cluster.nodes)
+    if len(clusters) > 1:
+        return f" in {len(clusters)} {'partitions, each a separate pool' if platform.by == PARTITION else 'clusters'}"
+    return f" on {counted(nodes, 'node')}" if nodes else ""
+
+
+def origin_of(origin: str) -> str:
+    """Return the source of the size of a machine."""
+    words = {
+        "the workload": "from the workload",
+        "MaxProcs": "MaxProcs in the header",
+        "MaxNodes": "MaxNodes in the header, no MaxProcs",
+    }
+    return words.get(origin, origin)
 
 
 def answer(comparison: Evidence) -> list[str]:

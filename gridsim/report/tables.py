@@ -16,6 +16,7 @@ from gridsim.metrics.summary import described, metrics
 from gridsim.number_formatting import duration, number, percent
 from gridsim.questions.replay import LOG, recorded_schedule
 from gridsim.report.markup import text_table
+from gridsim.report.notices import resource_name
 from gridsim.report.text_table import WIDTH, fits, sheet
 
 if TYPE_CHECKING:
@@ -151,15 +152,17 @@ def rows(
 
 
 def page_rows(comparison: Evidence) -> list[Row]:
-    """Return the rows of the page: with the recorded log, without empty rows and shares of waits by reason."""
+    """Return the rows of the page: with the recorded log; without empty rows, repeated ones, and waits by reason."""
     found = rows(comparison.metrics, moldable=comparison.of_moldable, measures=comparison.measures)
-    record = comparison.records[comparison.baseline]
-    log = recorded_schedule(record)
+    texts = {row.metric: [cell.text for cell in row.cells.values()] for row in found}
+    repeated = {name for name in texts if name.endswith("[cores]") and texts[name] == texts.get("utilisation")}
+    log = recorded_schedule(comparison.records[comparison.baseline])
     if log is not None:
         cuts: Any = {"bound": comparison.bound, "warmup": comparison.warmup, "cooldown": comparison.cooldown}
         numbers = {name: value for name, value in metrics(log, **cuts).items() if name.startswith(_OF_LOG)}
         found = [replace(row, cells={**row.cells, LOG: _logged(row.metric, numbers)}) for row in found]
-    return [row for row in found if not row.is_empty and row.metric.partition("[")[0] not in _OF_WAITS]
+    kept = [row for row in found if not row.is_empty and row.metric not in repeated]
+    return [row for row in kept if row.metric.partition("[")[0] not in _OF_WAITS]
 
 
 MOST_WAITS = 5
@@ -207,8 +210,9 @@ def _reason(metric: str) -> str:
     base, _, word = metric.removesuffix("]").partition("[")
     if base == "waits_by_reason":
         meaning = {**text_table("explain", "reasons"), **text_table("metrics", "no_reason")}.get(word)
+        meaning = meaning or ("a limit of the site" if word.startswith(("QOS", "Assoc", "Partition")) else "")
         return f"{word}: {meaning}" if meaning else word
-    return str(text_table("explain", "lacked").get(word, f"too few free {word}"))
+    return str(text_table("explain", "lacked").get(word, f"too few free {resource_name(word)}"))
 
 
 def _logged_reasons(comparison: Evidence) -> dict[str, float]:
@@ -277,7 +281,7 @@ def _resource_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
             keys = keys[:_MOST_OF_WAITS]
         for key in keys:
             values = {label: _of_resource(numbers, base, key) for label, numbers in metrics.items()}
-            yield _row(key, title.format(key.removeprefix(base).strip("[]")), values)
+            yield _row(key, title.format(resource_name(key.removeprefix(base).strip("[]"))), values)
 
 
 def _of_resource(numbers: Mapping[str, float], base: str, key: str) -> float:

@@ -313,3 +313,14 @@ def test_the_page_describes_a_variant_by_its_changed_keys(tmp_path: Path) -> Non
     words = ["compare", LOG, "--site", SITE, "--policy", "site", "--policy", f"wide=site?{WIDER}"]
     assert main([*words, "--shake", "0", "--out", str(tmp_path)]) == 0
     assert WIDER in (tmp_path / "report.html").read_text().split("Policy wide")[1][:400]
+
+
+def test_an_audit_takes_the_machine_of_the_site(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).resolve().parents[2] / "docs" / "examples" / "gpus"
+    audit = ["workload", "audit", str(folder / "sacct.txt"), "--json"]
+    assert main([*audit, "--site", f"{folder / 'slurm.conf'},qos={folder / 'qos.txt'}"]) == 0
+    of_site = json.loads(capsys.readouterr().out)
+    assert main([*audit, "--platform", str(folder / "slurm.conf")]) == 0
+    assert of_site == json.loads(capsys.readouterr().out)
+    assert main([*audit, "--machine", "4"]) == 0
+    assert of_site != json.loads(capsys.readouterr().out)

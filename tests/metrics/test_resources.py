@@ -224,13 +224,13 @@ def test_a_number_by_resource_that_a_policy_does_not_have_is_not_known_and_never
     }
     found = {row.title: row.cells for row in rows({"slurm": slurm, "easy": easy})}
     texts = {title: [cell.text for cell in cells.values()] for title, cells in found.items()}
-    assert texts["gpu requested"] == ["50.0 %", "12.5 %"]  # without exclusive use, the amount that was held
+    assert texts["GPUs requested"] == ["50.0 %", "12.5 %"]  # without exclusive use, the amount that was held
     assert texts["matlab allocated"] == ["-", "81.0 %"]
-    assert texts["gpu stranded"] == ["-", "0.0 %"]
+    assert texts["GPUs stranded"] == ["-", "0.0 %"]
     assert texts["waits due to order"] == ["-", "75.0 %"]
     assert texts["wait reason Licenses"] == ["100.0 %", "-"]
     marked = {title for title, cells in found.items() if any(cell.best for cell in cells.values())}
-    assert marked == {"gpu allocated", "gpu requested"}
+    assert marked == {"GPUs allocated", "GPUs requested"}
 
 
 def test_a_machine_without_cores_has_no_utilisation_of_cores() -> None:

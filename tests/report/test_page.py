@@ -90,7 +90,7 @@ def test_one_policy_makes_a_page_without_differences(
 
 @pytest.mark.long
 def test_differences_in_seconds_are_at_the_mean_wait_of_the_log(comparison: Comparison) -> None:
-    assert "Intervals of differences in seconds are in differences.csv" in words(page.render(comparison))
+    assert "Intervals of differences in seconds: differences.csv" in words(page.render(comparison))
 
 
 @pytest.mark.long

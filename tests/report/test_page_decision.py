@@ -16,13 +16,21 @@ import pytest
 
 from gridsim.cli import main
 from gridsim.metrics.compare import Difference
+from gridsim.model.platform import Platform
+from gridsim.model.site import Notice
+from gridsim.model.time import NEVER
+from gridsim.options import Run
 from gridsim.questions.changes import NOW
+from gridsim.questions.compare import evidence_of
 from gridsim.questions.replay import LOG, recorded_schedule
-from gridsim.record import Record
+from gridsim.record import Reasons, Record, Refusal, Status
 from gridsim.report import gantt, page, tables
 from gridsim.report.comparison import Comparison
 from gridsim.report.headline import headline
 from gridsim.report.policy_descriptions import description
+from gridsim.result import Result
+from gridsim.simulation import simulate
+from gridsim.workload.synthetic.lublin import Lublin
 
 EASY = "Backfilling(ordering=Fifo(), reserve=Easy())"
 
@@ -262,7 +270,7 @@ def test_waiting_time_is_by_reason(logged: Comparison) -> None:
     labels, rows = tables.reasons(found)
     assert labels == ["modest"]
     assert rows[0] == ("Priority: jobs of higher priority were waiting", ["75 %"])
-    assert rows[1] == ("AssocGrpCpuLimit", ["25 %"])
+    assert rows[1] == ("AssocGrpCpuLimit: a limit of the site", ["25 %"])
     assert not [row for row in tables.page_rows(found) if row.metric.startswith("waits_by_reason")]
 
 
@@ -343,3 +351,111 @@ def test_report_of_a_folder_has_title_and_no_names_too(tmp_path: Path, capsys: p
     assert "<h1>Again</h1>" in text
     assert not [name for name in NAMES if re.search(rf"\b{name}\b", text)]
     capsys.readouterr()
+
+
+def test_names_are_left_out_of_notices_policies_and_reasons_of_rejections(logged: Comparison) -> None:
+    names = {"user": ("alice", "bob"), "account": ("physics",), "job_name": ("train",), "partition": ("batch",)}
+    workload = replace(logged.records["fcfs"].workload, names=names)
+    refused = {3: Refusal("AssocMaxWallDurationPerJobLimit", "account physics", 60.0, "s", "MaxWall of user bob")}
+    none = np.empty(0, dtype=np.int64)
+    reasons = Reasons((), none, none, none, none, none, none, none, refused)
+    record = replace(logged.records["fcfs"], workload=workload, reasons=reasons)
+    notices = [
+        Notice("SchedulerParameters alice_boost", unknown=True),
+        Notice("reservation carol 7 (from 10 h to 12 h)", outside=True),
+        Notice("PreemptMode of train in partition batch"),
+    ]
+    limited = "Slurm(conf='slurm.conf', set_limit='user.alice.MaxJobs=1')"
+    result = Result(record, policy=limited, platform=Platform.single(128), notices=notices)
+    hidden = result.without_names()
+    assert [it.text for it in hidden.notices] == [
+        "SchedulerParameters …_boost",
+        "a reservation (from 10 h to 12 h)",
+        "PreemptMode of … in partition batch",
+    ]
+    assert hidden.policy == "Slurm(conf='slurm.conf', set_limit='user.….MaxJobs=1')"
+    assert hidden.record.reasons is not None
+    assert (hidden.record.reasons.refused[3][1], hidden.record.reasons.refused[3][4]) == (
+        "account …",
+        "MaxWall of user …",
+    )
+    facts = " ".join(value for _, value in page._facts(evidence_of({"a": hidden}, options=Run()).info))
+    assert "SchedulerParameters …_boost" in facts
+    assert not [name for name in ("alice", "bob", "carol", "physics", "train") if name in facts]
+
+
+# ---- many policies, requeued jobs -------------------------------------------------------------------------------
+
+
+def test_the_table_of_many_policies_has_pairs_with_the_baseline_or_the_best(
+    making: Callable[..., dict[str, Record]], comparing: Callable[..., Comparison]
+) -> None:
+    made = making(200)
+    found = comparing({**{f"{label} again": record for label, record in made.items()}, **made})
+    assert len(found.labels) == 6
+    pairs = page._pairs_of_interest(found)
+    assert len(found.differences) == 2 * 15
+    assert len(pairs) == 2 * (5 + 4)
+    assert page._pairs_of_interest(comparing(made)) == comparing(made).differences
+
+
+def test_a_pair_of_policies_is_once_in_the_table_of_groups(comparison: Comparison) -> None:
+    rows = page._clear_groups(comparison)
+    pairs = [(row.kind, row.group, frozenset((row.policy, row.baseline))) for row in rows]
+    assert rows
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == {
+        (row.kind, row.group, frozenset((row.policy, row.baseline)))
+        for row in comparison.groups
+        if row.verdict in ("better", "worse") and row.kind != "user"
+    }
+
+
+def test_a_requeued_job_of_the_log_is_stated_to_be_one_run(logged: Comparison) -> None:
+    def with_runs(runs: int) -> str:
+        logged_too = {"wait": np.full(600, 60.0), "runs": np.where(np.arange(600) < 3, runs, 1)}
+        records = {
+            label: replace(record, workload=replace(record.workload, logged=logged_too))
+            for label, record in logged.records.items()
+        }
+        return words(page.render(replace(logged, records=records)))
+
+    assert "3 jobs ran several times in the log" in with_runs(2)
+    assert "several times in the log" not in with_runs(1)
+
+
+def test_waits_of_a_job_under_other_policies_are_one_sentence() -> None:
+    waits = {"a": 60.0, "b": 0.0, "c": float("nan"), "d": 60.0, "e": 5.0}
+    assert page._waited(waits) == [
+        "started at once under b",
+        "did not run under c",
+        "waited 1 min under a and d",
+        "5 s under e",
+    ]
+
+
+def test_few_cancelled_jobs_leave_a_recommendation(comparison: Comparison) -> None:
+    def advice(share: float) -> str:
+        less = comparison.records["greedy"]
+        ran = int(len(less) * share)
+        start, end = less.start_us.copy(), less.end_us.copy()
+        start[ran:] = end[ran:] = NEVER
+        status = np.where(np.arange(len(less)) < ran, less.status, Status.cancelled).astype(np.int8)
+        records = {
+            "fcfs": comparison.records["fcfs"],
+            "greedy": replace(less, start_us=start, end_us=end, status=status),
+        }
+        changed = given(comparison, "better")
+        found = headline(replace(changed, records=records))
+        assert found is not None
+        return found.recommendation
+
+    assert advice(0.96).startswith("Use greedy instead of fcfs")
+    assert advice(0.9) == ""
+
+
+def test_the_title_of_a_generated_workload_names_the_model() -> None:
+    generated = Lublin(jobs=20, cores=64).generate(1)
+    results = {"fcfs": simulate(generated, policy="fcfs")}
+    assert evidence_of(results, options=Run()).info["title"] == "Built-in workload (Lublin model, 20 jobs)"
+    assert evidence_of(results, options=Run(), title="Ours").info["title"] == "Ours"

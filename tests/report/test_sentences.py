@@ -170,13 +170,13 @@ def overtaken(jobs: int, every: float) -> Record:
 def test_a_saturated_policy_is_named(comparing: Callable[..., Comparison]) -> None:
     slow = overtaken(400, 9)
     assert sentences.answer(comparing({"a": slow}))[1] == (
-        "a is saturated: its queue is still growing at the last submission, so its mean wait is for a log of this "
-        "length (40 jobs waiting at its end)."
+        "a is saturated: its queue is still growing at the last submission, so its mean wait depends on the "
+        "length of the log (40 jobs waiting at its end)."
     )
     assert any(
         sentence.startswith(
-            "a and b are saturated: their queues are still growing at the last submission, so these ratios are for a "
-            "log of this length (40 and 40 jobs waiting at its end)."
+            "a and b are saturated: their queues are still growing at the last submission, so their mean waits "
+            "depend on the length of the log (40 and 40 jobs waiting at its end)."
         )
         for sentence in sentences.answer(comparing({"a": slow, "b": slow}))
     )
@@ -393,7 +393,7 @@ def test_killed_jobs_and_lines_left_out_are_mentioned(
     status = np.where(np.arange(4000) < 12, Status.killed_walltime, Status.completed).astype(np.int8)
     killed = {name: replace(record, status=status) for name, record in records.items()}
     notes = caveats.caveats(comparing(killed))
-    assert "12 jobs were killed at their requested walltime under every policy." in notes
+    assert "Under every policy, 12 jobs were killed at their requested walltime." in notes
     assert "Of the log's 4,003 jobs, 3 were skipped (zero runtime)." in notes
 
 
@@ -401,8 +401,8 @@ def test_a_single_job_is_reported_as_one(records: dict[str, Record], comparing: 
     status = np.full(4000, Status.completed, dtype=np.int8)
     status[:2] = Status.killed_walltime, Status.rejected
     notes = caveats.caveats(comparing({name: replace(each, status=status) for name, each in records.items()}))
-    assert "1 job was killed at its requested walltime under every policy." in notes
-    assert "1 job was rejected because the machine can never run it under every policy." in notes
+    assert "Under every policy, 1 job was killed at its requested walltime." in notes
+    assert "Under every policy, 1 job was rejected because the machine can never run it." in notes
 
 
 @pytest.mark.parametrize(

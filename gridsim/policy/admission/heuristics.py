@@ -25,7 +25,7 @@ class AscendingScheduledTime:
 
 @dataclass
 class EarliestDeadlineAndStart:
-    """Least deadline plus *weight* times the earliest start in the partial schedule, for ``mrt``.
+    """Smallest sum of deadline and *weight* times the earliest start in the partial schedule, for ``mrt``.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class MRT:
-    """Modified real-time: places all waiting jobs again, depth first, with at most *backtracks* backtracking steps.
+    """Modified real-time: reschedules all waiting jobs, depth first, with at most *backtracks* backtracking steps.
 
     Parameters
     ----------

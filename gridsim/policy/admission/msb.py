@@ -17,7 +17,7 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class MSB:
-    """Modified slack-based: tries the new job at every place of the order of the others; uses the cheapest valid plan.
+    """Modified slack-based: tries the new job at each position among the others; uses the cheapest valid plan.
 
     Parameters
     ----------

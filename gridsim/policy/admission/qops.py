@@ -17,7 +17,7 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class QoPS:
-    """QoPS: places the last jobs of the plan and the new one again by a heuristic, with at most *k_factor* repairs.
+    """QoPS: reschedules the last jobs of the plan and the new one by a heuristic, with at most *k_factor* repairs.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ from gridsim.record import Predictions as PredictionRecord
 
 @dataclass(repr=False)
 class Backfilling:
-    """Requests in the order of *ordering*; backfilled requests do not delay those with a reservation by *reserve*.
+    """Starts requests in the order of *ordering*, and backfills others that delay no reservation of *reserve*.
 
     Parameters
     ----------

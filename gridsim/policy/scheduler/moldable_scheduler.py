@@ -21,7 +21,7 @@ from gridsim.policy.scheduler.moldable_state import MoldableState
 
 @dataclass
 class MoldableBackfilling(Backfilling):
-    """Requests in the order of *ordering*, each on the number of cores with the first end, within its *partition*.
+    """Starts requests in the order of *ordering*, each on as many cores of its *partition* as give the earliest end.
 
     Parameters
     ----------

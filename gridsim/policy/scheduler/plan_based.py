@@ -50,7 +50,7 @@ from gridsim.record import Predictions as PredictionRecord
 
 @dataclass(repr=False)
 class Planned:
-    """Requests start at their planned starts; *admission* makes the plan.
+    """Starts requests at the times of a plan, which *admission* makes.
 
     Parameters
     ----------

@@ -14,6 +14,8 @@ const gridsimWhy = (() => {
     Reservation: "its reservation had not begun",
     BeginTime: "its earliest begin time was not reached",
     Dependency: "a job that it depends on had not ended",
+    Licenses: "too few licences were free",
+    JobArrayTaskLimit: "as many tasks of its array ran as it permits",
   };
 
   // ---- numbers: formatted as in gridsim/number_formatting.py -------------------------------------------------------------
@@ -411,7 +413,7 @@ const gridsimWhy = (() => {
 
   function capacityTexts(found) {
     const when = `At its submission, ${freeText(found)}`;
-    if (found.short_of) return [`${when}; ${LACKED[found.short_of] || `it lacked only ${found.short_of}`}.`];
+    if (found.short_of) return [`${when}; ${LACKED[found.short_of] || `it lacked only ${found.short_of === "gpu" ? "GPUs" : found.short_of}`}.`];
     if (!(found.enough > 0)) return [`${when}; until its start, there were never enough free cores for it.`];
     const kept = "there were enough, but the policy kept them for other jobs.";
     const texts = found.short > 0

@@ -314,8 +314,8 @@
     }
     return data.sizes.map((bound, k) => {
       const low = k ? data.sizes[k - 1] + 1 : 1;
-      return [low === bound ? `${number(bound)} core${bound > 1 ? "s" : ""}` : `${number(low)} to ${number(bound)}`, palette.size[k]];
-    });
+      return [low === bound ? `${number(bound)} core${bound > 1 ? "s" : ""}` : `${number(low)} to ${number(bound)}`, palette.size[k], low, bound];
+    }).filter(([, , low, bound]) => data.policies.some((one) => one.width.some((cores) => cores >= low && cores <= bound)));
   }
 
   // ---- drawing ----------------------------------------------------------------------------------------------------

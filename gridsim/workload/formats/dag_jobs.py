@@ -161,8 +161,7 @@ def _volumes(graphs: Sequence[Graph]) -> list[float] | None:
     """Return the bytes along every edge; None unless all graphs with edges have them."""
     if any(graph.volume is None for graph in graphs if graph.edges):
         return None
-    volumes = [volume for graph in graphs for volume in graph.volume or ()]
-    return volumes or None
+    return [volume for graph in graphs for volume in graph.volume or ()] or None
 
 
 def _check_width(graphs: Sequence[Graph], cores: int, path: object, field: str) -> None:

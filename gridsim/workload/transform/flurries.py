@@ -13,6 +13,8 @@ from gridsim.model.workload import UNKNOWN, Workload, recorded
 
 WEEK = 7 * 86_400.0
 
+__all__ = ["WithoutFlurries"]
+
 Flurries = Literal["keep", "drop", "both"]
 """Treatment of flurries: keep them, drop them, or run every analysis with and without them."""
 

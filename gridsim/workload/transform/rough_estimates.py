@@ -21,7 +21,7 @@ _LARGEST = 1e12
 
 @dataclass(frozen=True)
 class RoughEstimates:
-    """Inaccurate estimates, per task for workflows; policies use them, run times stay.
+    """Inaccurate estimates, per task for workflows, which policies use; run times do not change.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _LARGEST = 7 * 86_400
 
 @dataclass(frozen=True)
 class Shake:
-    """Each job is submitted up to *by* seconds earlier or later, independently of the others; all else stays.
+    """Each job is submitted up to *by* seconds earlier or later, independently of the others; nothing else changes.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from gridsim.model.workload import Workload, recorded
 
 @dataclass(frozen=True)
 class Slice:
-    """Jobs submitted in [*start*, *end*); of these, *jobs* jobs from position *first* on.
+    """Jobs submitted from *start* to before *end*; of these, a number *jobs* from position *first* on.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from gridsim import InputError
-from gridsim.campaign.paper import Absent, Listener, Order, Reproduced
+from gridsim.campaign.paper import Absent, Order, Reproduced
 from gridsim.errors import UnknownNameError
 from gridsim_papers.citations import Citation
 from gridsim_papers.ledger import Entry, read_ledger
@@ -180,23 +180,14 @@ class Paper:
         """
         self.family.plan(self, order, None if figure is None else self.asked(figure))
 
-    def reproduce(
-        self,
-        order: Order,
-        out: Path,
-        *,
-        figure: str | None = None,
-        cases: Path | None = None,
-        workers: int = 1,
-        kind: str = "png",
-        listener: Listener | None = None,
-    ) -> Reproduced:
+    def reproduce(self, order: Order, out: Path, *, figure: str | None = None, **how: Any) -> Reproduced:
         """Run missing campaigns, draw, judge, and write everything to a folder: see `gridsim.campaign.paper.Paper`."""
         from gridsim_papers.reproduce import draw_alone, reproduce
 
-        if figure is not None:
-            return draw_alone(self, order, figure, out, workers=workers, kind=kind, listener=listener)
-        return reproduce(self, order, out, cases=cases, workers=workers, kind=kind, listener=listener)
+        if figure is None:
+            return reproduce(self, order, out, **how)
+        del how["cases"]
+        return draw_alone(self, order, figure, out, **how)
 
 
 @cache
