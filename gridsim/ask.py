@@ -125,8 +125,7 @@ def compare(
     workload = jobs_of(workload, policies.values())
     shakes = default_shakes(workload, policies.values()) if shake is None else shake
     asked: dict[str, Any] = {"shake": shakes, "shake_by": shake_by, "resample": resample, "seed": seed}
-    alike = families(**asked, resample_load=resample_load, default=shake is None)
-    how |= {"families": alike, "flurries": flurries}
+    how |= {"families": families(**asked, resample_load=resample_load, default=shake is None), "flurries": flurries}
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 

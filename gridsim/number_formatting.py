@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from gridsim.model.dates import Calendar
@@ -20,20 +20,7 @@ __all__ = [
     "times",
     "together",
     "when",
-    "without_names",
 ]
-
-
-def without_names(text: str, names: Iterable[str]) -> str:
-    """Replace names by an ellipsis, where no letter or digit is next to them.
-
-    Examples
-    --------
-    >>> without_names("limits of user ann and account bio_1: anna", ["ann", "bio_1", ""])
-    'limits of user … and account …: anna'
-    """
-    known = "|".join(map(re.escape, sorted(filter(None, names), key=len, reverse=True)))
-    return re.sub(rf"(?<![^\W_])(?:{known})(?![^\W_])", "…", text) if known else text
 
 
 _UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))

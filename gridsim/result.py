@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform as machine
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
-from gridsim.number_formatting import without_names
 from gridsim.record import FAILURE, Predictions, Record, Refusal, Status
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
@@ -44,6 +43,18 @@ def versions() -> dict[str, str]:
 def people(workload: Workload) -> list[str]:
     """Return the names of the users and accounts of a log."""
     return [name for label in ("user", "account") for name in workload.names.get(label, ())]
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """Replace names by an ellipsis, where no letter or digit is next to them.
+
+    Examples
+    --------
+    >>> without_names("limits of user ann and account bio_1: anna", ["ann", "bio_1", ""])
+    'limits of user … and account …: anna'
+    """
+    known = "|".join(map(re.escape, sorted(filter(None, names), key=len, reverse=True)))
+    return re.sub(rf"(?<![^\W_])(?:{known})(?![^\W_])", "…", text) if known else text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

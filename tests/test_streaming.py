@@ -229,7 +229,7 @@ def test_a_record_that_exists_is_not_simulated_again(tmp_path: Path, monkeypatch
         assert SCENARIO.stream(tmp_path) == (first.metrics, False)
         asked = replace(SCENARIO, metrics=["wait_mean"])
         assert not asked.stream(tmp_path).simulated
-        assert json.loads((tmp_path / "run.json").read_text())["asked"] == ["wait_mean"]
+        assert json.loads((tmp_path / "run.json").read_text())["measures"] == ["wait_mean"]
     for other in (
         replace(SCENARIO, policy="fcfs"),
         replace(SCENARIO, options=Run(overrun="extend")),

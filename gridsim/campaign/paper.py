@@ -266,5 +266,6 @@ def reproduce(
     order = Order(scale, None if data is None else Path(data), variant)
     asked = paper_named(paper)
     asked.check(order, figure)
-    how: dict[str, Any] = {"cases": cases and Path(cases), "workers": workers, "kind": kind, "listener": listener}
+    place = None if cases is None else Path(cases)
+    how: dict[str, Any] = {"cases": place, "workers": workers, "kind": kind, "listener": listener}
     return asked.reproduce(order, Path(out), figure=figure, **how)

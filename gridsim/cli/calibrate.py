@@ -21,20 +21,12 @@ def run(args: argparse.Namespace) -> int:
     """Read the log, simulate it, and compare with the recorded schedule."""
     from gridsim.cli.terminal import JobsProgress, tell  # numpy and rich: not needed for --help
     from gridsim.files import plain
-    from gridsim.options import Run
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import policies_of
     from gridsim.report.validation import as_dict
 
     failing = source.failures(args)
-    options = Run(
-        overrun=args.overrun,
-        instant=args.instant,
-        seed=args.seed,
-        partitions=args.partitions,
-        engine=args.engine,
-        failures=failing,
-    )
+    options = source.options_of(args, failing)
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout

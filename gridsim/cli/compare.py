@@ -39,35 +39,18 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, print and write the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.metrics.summary import requested_measures
-    from gridsim.number_formatting import without_names
-    from gridsim.options import Run
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
-    from gridsim.questions.compare import (
-        DEFAULT_POLICIES,
-        evidence_of,
-        evidence_without_flurries,
-        pending_changes,
-    )
+    from gridsim.questions.compare import DEFAULT_POLICIES, evidence_of, evidence_without_flurries, pending_changes
     from gridsim.questions.labels import policies_of
     from gridsim.questions.run_replications import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
-    from gridsim.result import people
+    from gridsim.result import people, without_names
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
 
     require_table(args.table)
     failing = source.failures(args)
-    options = Run(
-        overrun=args.overrun,
-        instant=args.instant,
-        seed=args.seed,
-        balancer=args.balancer,
-        split=args.split,
-        partitions=args.partitions,
-        limits=args.limits,
-        engine=args.engine,
-        failures=failing,
-    )
+    options = source.options_of(args, failing)
     sited = source.site(args)
     policies = policies_of(args.policy, sited, default=DEFAULT_POLICIES)
     own = own_policy(policies, args.own)

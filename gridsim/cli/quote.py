@@ -24,12 +24,11 @@ _OWNER = ("user", "account", "partition", "qos")
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
-    from gridsim.options import Run
     from gridsim.questions.forecast import snapshot
     from gridsim.questions.labels import policies_of
     from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
 
-    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
+    options = source.options_of(args)
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     walltime, demand = duration(args.walltime, "walltime"), _demand(args)
     workload, platform = source.load(args, options, policies.values(), usual={"still-waiting": "repair"})

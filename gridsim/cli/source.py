@@ -164,6 +164,14 @@ def load(
     return workload, in_pools(workload, whole, [*policies, *sites], options.partitions)
 
 
+def options_of(args: Namespace, failures: Failures | None = None) -> Run:
+    """Return the settings of a simulation from those options that the command has."""
+    from gridsim.options import Run  # numpy: not needed for --help
+
+    names = ("overrun", "instant", "seed", "balancer", "split", "partitions", "limits", "engine")
+    return Run(failures=failures, **{name: getattr(args, name) for name in names if hasattr(args, name)})
+
+
 def _given_machine(args: Namespace, changes: Sequence[SiteChange] = ()) -> tuple[Platform | None, list[Any]]:
     """Return the machine of ``--platform`` or of ``--site``, and the site if a slurm.conf describes it.
 

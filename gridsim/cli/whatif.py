@@ -25,7 +25,6 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate each change, and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.files import plain
-    from gridsim.options import Run
     from gridsim.policy.presets import SITE, of_site, policy
     from gridsim.questions.calibrate import replays_once_more
     from gridsim.questions.changes import Change, changes_of
@@ -39,9 +38,7 @@ def run(args: argparse.Namespace) -> int:
     asked = of_site(asked, sited)
     scheduler = policy(asked)
     check_halved(args.halve)
-    options = Run(
-        overrun=args.overrun, seed=args.seed, partitions=args.partitions, limits=args.limits, engine=args.engine
-    )
+    options = source.options_of(args)
     derived: dict[str, Any] = {name: getattr(args, name) for name in ("shake", "shake_by", "resample", "resample_load")}
     replicas = sum(each.replicas for each in families(**derived, seed=args.seed))
     if args.flurries == "drop":

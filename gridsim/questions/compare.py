@@ -179,7 +179,7 @@ def evidence_of(
 def _title(workload: Workload) -> str:
     """Return the name of the log, or of the model that generated the workload, with the number of jobs."""
     source = str(workload.provenance.get("source", "workload"))
-    if not registry.is_registered("model", source):
+    if "jobs_read" in workload.provenance or not registry.is_registered("model", source):
         return Path(source).name
     return f"Built-in workload ({source.capitalize()} model, {counted(len(workload), 'job')})"
 

@@ -163,7 +163,7 @@ def svg(figure: Figure, name: str) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     buffer = io.StringIO()
-    FigureCanvasSVG(figure)
+    FigureCanvasSVG(figure)  # the layout measures texts as they are written
     with matplotlib.rc_context({**RC, "svg.hashsalt": f"gridsim {name}"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the page uses the fonts of the reader
         if (layout := figure.get_layout_engine()) is not None:

@@ -37,7 +37,7 @@ def test_loops_compiled_by_another_process_are_loaded(tmp_path: Path) -> None:
         [sys.executable, "-c", _ALONE], env=places, capture_output=True, text=True, check=True, timeout=600
     )
     assert output.stdout.splitlines() == ["ended with 0", "is clear: True", "again: None"]
-    assert list(tmp_path.rglob("planned.is_clear*.nbi"))
+    assert list(tmp_path.rglob("backfill_map.is_clear*.nbi"))
 
 
 class _Never:

@@ -56,3 +56,15 @@ def test_a_template_that_is_missing_is_named_with_its_file() -> None:
 def test_fields_are_formatted_by_the_functions_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(module.templates("whatif"), "drawn", "{n:counted job}, {share:percent}, {x:.2f}")
     assert texts("whatif")("drawn", n=1, share=0.5, x=2) == "1 job, 50 %, 2.00"
+
+
+def test_templates_are_compiled_once_and_without_a_cache_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.j2").write_text("{{ 1 + 1 }}", encoding="utf-8")
+    for folder in (tmp_path, tmp_path / "missing"):  # a full disk is an OSError as well
+        monkeypatch.setattr(module, "FOLDER", str(folder))
+        module.environment.cache_clear()
+        assert module.environment(tmp_path).get_template("one.j2").render() == "2"
+    assert len(list(tmp_path.rglob("*.cache"))) == 1
+    module.environment.cache_clear()

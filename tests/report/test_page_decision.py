@@ -459,3 +459,8 @@ def test_the_title_of_a_generated_workload_names_the_model() -> None:
     results = {"fcfs": simulate(generated, policy="fcfs")}
     assert evidence_of(results, options=Run()).info["title"] == "Built-in workload (Lublin model, 20 jobs)"
     assert evidence_of(results, options=Run(), title="Ours").info["title"] == "Ours"
+
+
+def test_the_title_of_a_log_is_its_file_even_if_a_model_has_that_name() -> None:
+    log = Lublin(jobs=20, cores=64).generate(1).with_provenance(source="lublin", jobs_read=20)
+    assert evidence_of({"fcfs": simulate(log, policy="fcfs")}, options=Run()).info["title"] == "lublin"

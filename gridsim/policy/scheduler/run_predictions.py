@@ -46,14 +46,14 @@ class Predictions:
         made = predictor if self._learns else Clairvoyant()
         self._histories: Histories = made.histories(requests, rule, cluster.tick)
         self._history = tuple(self._histories.history)
-        believed: IntArray = self._histories.history.predicted
-        self.first, self.present, self.corrections = believed[FIRST], believed[PRESENT], believed[CORRECTIONS]
+        table: IntArray = self._histories.history.predicted
+        self.first, self.present, self.corrections = table[FIRST], table[PRESENT], table[CORRECTIONS]
         self._first, self._present, self._began = self.first.data, self.present.data, np.zeros_like(self.first).data
         self._estimate = requests.estimate.data
         self._exact = uses_run_times(predictor)
         if self._exact:
             assert cluster.runtime is not None
-            believed[RUN] = cluster.runtime
+            table[RUN] = cluster.runtime
             call(predictor, "setup", rng, cluster.runtime / 1e6)
         else:
             call(predictor, "setup", rng)
