@@ -75,8 +75,8 @@ def located(
 
 
 NOT_MODELLED = (
-    "carbon contention elastic energy evolving failure failures filesystem gang interconnect io malleable migrate "
-    "migration mtbf oversubscribe power storage suspend temperature thermal topology"
+    "carbon checkpoint contention elastic energy evolving filesystem gang interconnect io malleable migrate migration "
+    "oversubscribe power storage suspend temperature thermal topology"
 )
 """Words in names of features that gridsim does not model; ``docs/what-is-modelled.md`` lists the features."""
 

@@ -12,6 +12,7 @@ from gridsim.entities.clock import Mode, modes
 from gridsim.entities.router import Split
 from gridsim.entities.walltime_limit import Limits
 from gridsim.errors import InputError
+from gridsim.model.failures import Failures
 from gridsim.model.partitions import Partitions
 from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
@@ -52,6 +53,8 @@ class Run:
     until : float or None
         Instant before which the run stops, s; remaining jobs are ``waiting`` or ``running``. None: simulate to the
         last job end.
+    failures : Failures or None
+        Failures of nodes and GPUs, and what follows for jobs; only with nodes, and not with the compiled engine.
     """
 
     overrun: Overrun = "kill"
@@ -64,6 +67,7 @@ class Run:
     limits: Limits = "refuse"
     engine: Engine = "auto"
     until: float | None = None
+    failures: Failures | None = None
 
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
@@ -115,9 +119,11 @@ class Run:
             JSON types only.
         """
         values = {option.name: getattr(self, option.name) for option in fields(self)}
-        for name in ("partitions", "until"):
+        for name in ("partitions", "until", "failures"):
             if values[name] is None:
                 del values[name]
+        if self.failures is not None:
+            values["failures"] = self.failures.written()
         values["tick"] = self.tick_of(workload)
         if not isinstance(self.balancer, str):
             values["balancer"] = name_of(self.balancer)

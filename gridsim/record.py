@@ -17,7 +17,11 @@ from gridsim.model.workload import Workload
 
 
 class Status(IntEnum):
-    """Outcome of a job; each submitted job has exactly one. ``waiting`` and ``running`` occur only in stopped runs."""
+    """Outcome of a job; each submitted job has exactly one.
+
+    ``waiting`` and ``running`` occur in stopped runs, and ``waiting`` if nodes that a job needs never return. A job is
+    ``failed`` if an interruption by the machine ended it.
+    """
 
     completed = 0
     killed_walltime = 1
@@ -26,6 +30,13 @@ class Status(IntEnum):
     cancelled = 4
     waiting = 5
     running = 6
+    failed = 7
+
+
+REASONS = ("failure", "maintenance", "drain")
+"""Why a run of a job was interrupted, and why a node was absent."""
+
+FAILURE = REASONS.index("failure")
 
 
 def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:
@@ -300,6 +311,63 @@ class Beyond:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Interruptions:
+    """Runs of jobs (tasks of DAG jobs) that the machine interrupted, and absences of nodes, in order of time.
+
+    Attributes
+    ----------
+    job : (k,) int64
+        Row of the job; it was queued again.
+    start_us, end_us : (k,) int64
+        Interval in which it held its cores, whole microseconds.
+    reason : (k,) int8
+        Indices in `REASONS`.
+    ended : (n,) int8
+        For each job of the record that an interruption ended, the index in `REASONS`; -1 for all others.
+    names : tuple of str
+        Names of the nodes of all clusters, of several as ``cluster/node``.
+    gpus : int
+        Number of GPUs of the machine.
+    node, gpu : (f,) int64
+        Absences in order of time: index in *names*, and number of the GPU, -1 for the whole node.
+    kind : (f,) int64
+        Reasons of the absences: indices in `REASONS`.
+    down_us, up_us : (f,) int64
+        Interval of each absence, whole microseconds; `NEVER` if the node did not return.
+    """
+
+    job: IntArray
+    start_us: IntArray
+    end_us: IntArray
+    reason: npt.NDArray[np.int8]
+    ended: npt.NDArray[np.int8]
+    names: tuple[str, ...]
+    gpus: int
+    node: IntArray
+    gpu: IntArray
+    kind: IntArray
+    down_us: IntArray
+    up_us: IntArray
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of the machine."""
+        return len(self.names)
+
+    @property
+    def restarts(self) -> IntArray:
+        """Number of times that each job was interrupted and queued again."""
+        return np.bincount(self.job, minlength=len(self.ended))
+
+    def select(self, rows: Any) -> Interruptions:
+        """Return the runs of some jobs (mask, slice or indices)."""
+        place = _places(len(self.ended), rows)
+        there = place[self.job] >= 0
+        found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
+        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Record:
     """Record of a simulation: one row per job, aligned with the rows of its workload.
 
@@ -343,6 +411,8 @@ class Record:
         Predicted run times, for schedulers that predict; None for DAG jobs.
     requested : Requested or None
         Resources that jobs requested, of policies that read them from labels (``slurm``) instead of demands.
+    interruptions : Interruptions or None
+        Interrupted runs, if nodes could fail; of tasks for DAG jobs. `start_us` and `end_us` are those of the last run.
     reason : (n,) str or None
         For rejected jobs the resource that the machine lacks, on machines of nodes or several pools: ``pool:NAME``,
         ``features``, ``gpu-kind``, ``task``, ``tasks`` or ``nodes``; empty for all other jobs.
@@ -368,6 +438,7 @@ class Record:
     predictions: Predictions | None = None
     requested: Requested | None = None
     reason: npt.NDArray[np.str_] | None = None
+    interruptions: Interruptions | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -477,6 +548,8 @@ class Record:
             np.minimum.at(first, self.promises.killed, self.promises.killed_start_us)
         if self.beyond is not None:
             np.minimum.at(first, self.beyond.job, self.beyond.start_us)
+        if self.interruptions is not None and self.tasks is None:
+            np.minimum.at(first, self.interruptions.job, self.interruptions.start_us)
         return first
 
     @property
@@ -494,8 +567,12 @@ class Record:
 
     @property
     def wait(self) -> FloatArray:
-        """Start minus submit, s; NaN for jobs that did not run. For a chain the sum of the waits of all pieces."""
-        return np.where(self.ran, seconds(self.start_us - self.workload.submit - self._before), np.nan)
+        """Start minus submit, s; NaN for jobs that did not run. For a chain the sum of the waits of all pieces.
+
+        For an interrupted job the start of its first run.
+        """
+        start = self.start_us if self.interruptions is None else self.first_start_us
+        return np.where(self.ran, seconds(start - self.workload.submit - self._before), np.nan)
 
     @property
     def response(self) -> FloatArray:
@@ -564,7 +641,7 @@ class Record:
     def earlier_runs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the runs of jobs before their last one: row of the job, start and end, whole microseconds.
 
-        Killed runs first, then pieces of chains.
+        Killed runs first, then interrupted ones, then pieces of chains.
 
         Returns
         -------
@@ -576,6 +653,8 @@ class Record:
         found = []
         if self.promises is not None:
             found.append((self.promises.killed, self.promises.killed_start_us, self.promises.killed_end_us))
+        if self.interruptions is not None:
+            found.append((self.interruptions.job, self.interruptions.start_us, self.interruptions.end_us))
         if self.beyond is not None:
             found.append((self.beyond.job, self.beyond.start_us, self.beyond.end_us))
         if not found:
@@ -626,7 +705,7 @@ class Record:
     def _parts(self, rows: Any) -> dict[str, Any]:
         """Return the optional columns (DAG jobs, promises and others) for the jobs in *rows*."""
         parts: dict[str, Any] = {"until_us": self.until_us, "capacity": self.capacity}
-        for name in ("promises", "reasons", "beyond", "predictions", "requested"):
+        for name in ("promises", "reasons", "beyond", "predictions", "requested", "interruptions"):
             if (part := getattr(self, name)) is not None:
                 parts[name] = part.select(rows)
         for name in ("reason", "cores_used", "logged_submit_us", "critical_path"):
@@ -634,6 +713,8 @@ class Record:
                 parts[name] = column[rows]
         if self.workload.tasks is not None and self.tasks is not None:
             kept = self.workload.tasks.rows_of(rows)
+            if self.interruptions is not None:
+                parts["interruptions"] = self.interruptions.select(kept)
             task = self.tasks
             names = ("ready_us", "start_us", "end_us", "status", "cluster")
             columns: dict[str, Any] = {name: getattr(task, name)[kept] for name in names}

@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from gridsim import registry
 from gridsim.files import write_json
+from gridsim.metrics.availability import lost_core_seconds, runs_of, useful_core_seconds
 from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
+from gridsim.model.allocations import numbered_runs
 from gridsim.model.dataframes import html_repr
 from gridsim.model.demand import columns_of
 from gridsim.model.job_id import JobIds
@@ -28,7 +30,7 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
-from gridsim.record import Predictions, Record, Refusal
+from gridsim.record import FAILURE, Predictions, Record, Refusal, Status
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 
@@ -183,6 +185,13 @@ class Result:
             if promises.guarantees:
                 columns["artificial_doublings"] = promises.doublings
                 columns["guarantee_broken"] = promises.broken.astype(np.int64)
+        if record.interruptions is not None and record.tasks is None:
+            restarts = record.interruptions.restarts
+            columns["first_start"] = seconds(record.first_start_us)
+            columns["runs"], columns["restarts"] = restarts + record.kills + record.ran, restarts
+            columns["restarts"] += record.status == Status.failed
+            columns["useful_core_seconds"] = useful_core_seconds(record)
+            columns["lost_core_seconds"] = lost_core_seconds(record)
         if record.tasks is not None and record.critical_path is not None:
             columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
             columns["critical_path"] = seconds(record.critical_path)
@@ -229,6 +238,44 @@ class Result:
             "start": seconds(cut.killed_start_us),
             "end": seconds(cut.killed_end_us),
             "by": self._numbers(cut.killed_by),
+        }
+
+    @property
+    def runs(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns of all runs, if a failure interrupted any: job, number of the run, start, end, reason, lost time (s).
+
+        The reason is that of the interruption, or the status of the job in its last run.
+        """
+        record = self.record
+        if record.interruptions is None or not len(record.interruptions.job):
+            return {}
+        row, start, end, reason = runs_of(record)
+        job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
+        kept = np.array(reason) == Status.completed.name
+        return {
+            "job": self.workload.job[job],
+            **({} if self.workload.tasks is None else {"task": self.tasks["task"][row]}),
+            "run": numbered_runs(row, start),
+            "start": seconds(start),
+            "end": seconds(end),
+            "reason": np.array(reason),
+            "kept": np.where(kept, seconds(end - start), 0.0),
+            "lost": np.where(kept, 0.0, seconds(end - start)),
+        }
+
+    @property
+    def failures(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns of the failures of nodes and GPUs, as a trace: node, down, up (s, NaN if it did not return), gpus."""
+        found = self.record.interruptions
+        rows = np.flatnonzero(found.kind == FAILURE) if found is not None else np.zeros(0, dtype=np.int64)
+        if found is None or not len(rows):
+            return {}
+        gpu = np.where(found.gpu >= 0, found.gpu.astype(str), "")[rows]
+        return {
+            "node": np.array(found.names)[found.node[rows]],
+            "down": seconds(found.down_us[rows]),
+            "up": seconds(found.up_us[rows]),
+            **({"gpus": gpu} if (gpu != "").any() else {}),
         }
 
     @property
@@ -430,8 +477,9 @@ class Result:
         """Write ``jobs.csv`` (or ``jobs.parquet``), ``metrics.json`` and ``run.json``.
 
         Other files are written if there is content for them: ``tasks.csv`` for DAG jobs and ``allocations.csv`` on
-        machines of nodes (both in the format *table*), ``killed_runs.csv`` for preempted jobs, ``pieces.csv`` for
-        split jobs, ``reasons.csv`` for reported reasons for waiting, ``refused.csv`` for jobs rejected by the site,
+        machines of nodes (both in the format *table*), ``killed_runs.csv`` for preempted jobs, ``failures.csv`` if
+        nodes failed and ``runs.csv`` if that interrupted jobs, ``pieces.csv`` for split jobs, ``reasons.csv`` for
+        reported reasons for waiting, ``refused.csv`` for jobs rejected by the site,
         and ``logged.csv`` for start times of the log. Each file is written atomically.
 
         If the log has names of users, accounts or other labels, ``names.csv`` maps numbers to names.
@@ -451,7 +499,7 @@ class Result:
         numbers = self.metrics(**cuts)  # raises for invalid arguments before anything is written
         tables = dict(zip(_TABLES, (self._columns(bound), self.tasks, self.allocations), strict=True))
         killed = self.killed_runs if self.record.kills.any() else {}
-        rare = (killed, self.pieces, self.reasons, self.refused, self.record.logged)
+        rare = (killed, self.runs, self.failures, self.pieces, self.reasons, self.refused, self.record.logged)
         for name, columns in zip(_RARE, rare, strict=True):
             (folder / name).unlink(missing_ok=True)
             if columns:
@@ -470,7 +518,7 @@ class Result:
 
 
 _TABLES = ("jobs", "tasks", "allocations")
-_RARE = ("killed_runs.csv", "pieces.csv", "reasons.csv", "refused.csv", "logged.csv")
+_RARE = ("killed_runs.csv", "runs.csv", "failures.csv", "pieces.csv", "reasons.csv", "refused.csv", "logged.csv")
 FILES = frozenset((*_RARE, NAMES, "metrics.json", "run.json", *(f"{it}.{kind}" for it in _TABLES for kind in TABLES)))
 """Names of all files that `Result.write` may write."""
 

@@ -71,12 +71,12 @@ _COMPARISON = {
 
 _TIMES = (
     *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
-    *("bounded_slowdown", "prediction", "granted", "offer", "from", "until"),
+    *("bounded_slowdown", "prediction", "granted", "offer", "from", "until", "first_start"),
 )
 _WHOLES = (
     *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "eligible", "free", "pool", "kills", "tasks"),
     *("gpu", "min_nodes", "max_nodes", "tasks_per_node", "exclusive", "corrections", "guarantee_broken"),
-    *("user", "group", "account", "partition", "qos"),
+    *("user", "group", "account", "partition", "qos", "run", "runs", "restarts"),
 )
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_TIMES, float),
@@ -92,6 +92,7 @@ _RENAMED = {"jobs": {"reach": "eligible"}, "refused": {"asked": "requested"}, "r
 _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
     "killed_runs": ("job", "start", "end"),
+    "runs": ("job", "run", "start", "end"),
     "logged": ("job", "start"),
     "reasons": ("job", "reason", "from", "until"),
     "refused": ("job", *Refusal._fields),

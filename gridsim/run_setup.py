@@ -14,6 +14,7 @@ from gridsim.engine.setup import Setup
 from gridsim.entities.clock import Clock, Instant, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import HeldResources, Submissions, with_spare_rows
+from gridsim.entities.failures import Breakdowns
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
@@ -22,6 +23,7 @@ from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError
 from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.dates import zone_name_of
+from gridsim.model.failures import Failures, Machines
 from gridsim.model.partitions import job_clusters
 from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
@@ -73,9 +75,12 @@ def set_up(
         raise InputError(message, field="instant")
     _check_runnable(workload, platform, policy, _least_cores(workload))
     closed = _why_closed(workload, platform, policy, max_jobs)
+    if max_jobs and not closed and options.failures is not None and options.failures.spares:
+        closed = "spare nodes need all jobs in advance"
     known = workload if closed else _with_spare_rows(workload, platform, policy, max_jobs)
     env = Clock(instant)
-    requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs)
+    moves = options.failures is not None and options.failures.requeue == "behind"
+    requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
     outcome = _outcome_of(requests, known)
     with _naming_source(workload):
         dated = with_clock(policy, workload)
@@ -97,9 +102,47 @@ def set_up(
     for cluster in clusters:
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
+    breakdowns = None
+    if options.failures is not None:
+        parts = (env, clusters, platform, requests, policy, options.failures)
+        breakdowns, outcome.interrupted = breakdowns_of(*parts, options.seed, instant, workload.provenance), []
     env.ready = True
-    made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed)
+    made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns)
     return Setup(workload, platform, policy, options, tick, *made)
+
+
+def breakdowns_of(
+    env: Clock,
+    clusters: list[Cluster],
+    platform: Platform,
+    requests: Requests,
+    policy: Any,
+    failures: Failures,
+    seed: int,
+    instant: Instant,
+    provenance: Mapping[str, Any],
+) -> Breakdowns:
+    """Return the process of the failures and windows of a run.
+
+    Raises
+    ------
+    InputError
+        If the machine has no nodes, or the scheduler is not notified of changes of capacity.
+    """
+    capacities = [spec.capacity for spec in platform.clusters()]
+    machines = [it for it in capacities if it is not None and it.nodes]
+    if len(machines) < len(clusters):
+        message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
+        raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
+    if "capacity_changed" not in clusters[0].can.notified:
+        message = f"are not supported by {name_of(policy)}: it has no capacity_changed"
+        raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
+    if not isinstance(failures.spares, int):
+        known = {node for machine in machines for node in machine.nodes}
+        if missing := [node for node in failures.spares if node not in known]:
+            raise InputError(f"no node of the machine is named '{missing[0]}'", field="failures.spares")
+    names = [it.name for it in clusters]
+    return Breakdowns(env, clusters, requests, failures, Machines(machines, names), seed, instant, provenance)
 
 
 def _least_cores(workload: Workload) -> IntArray:
@@ -221,7 +264,7 @@ def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Subm
     """Let user processes hold cores of a cluster, if its scheduler supports notifications of this."""
     if submissions is None:
         cluster.machine.why_not = closed
-    elif not cluster.can.held:
+    elif "held" not in cluster.can.notified:
         keeps = cluster.can.plan or cluster.can.sizes
         why = "keeps promises, which it would have to break" if keeps else "is notified of jobs only"
         cluster.machine.why_not = f"{name_of(policy)} {why}"

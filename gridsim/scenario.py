@@ -13,9 +13,11 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError, check_keys, located
 from gridsim.files import read_toml
 from gridsim.metrics.summary import requested_measures
+from gridsim.model.failures import failures_from
 from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.random_streams import of_replica, stream
+from gridsim.model.windows import windows_from
 from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
@@ -165,12 +167,8 @@ class Scenario:
         Scenario
             The scenario.
         """
-        check_keys(
-            recipe,
-            ("workload", "options", "policy", "site", "metric", "charge", *TABLES),
-            "recipe",
-            path or "the recipe",
-        )
+        known = ("workload", "options", "policy", "site", "metric", "charge", "failures", "windows", *TABLES)
+        check_keys(recipe, known, "recipe", path or "the recipe")
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         for key in workload:
             wanted = list if key == "file" and isinstance(workload[key], list) else _TYPES[key]
@@ -283,6 +281,8 @@ class Scenario:
             Workload.from_columns(submit=[], runtime=[], cores=[], **stated), self.cores
         )
         how: dict[str, Any] = {"platform": platform, "policy": self.policy, "options": self.options}
+        if self.options.failures is not None:
+            raise InputError("failures and windows need the whole run; leave them out, or --stream", field="failures")
         measures = requested_measures(self.metrics, self.charges)
         return stream_jobs(blocks, folder, **how, label=self.label, measures=measures, progress=progress)
 
@@ -373,7 +373,14 @@ def _mapping(text: str | None, path: Path | None) -> str | None:
 
 
 def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
-    options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
+    names = tuple(option.name for option in fields(Run) if option.name != "failures")
+    options = _table(recipe, "options", names, path)
+    if "failures" in recipe or "windows" in recipe:
+        table, origin = recipe.get("failures", {}), path or "the recipe"
+        _typed("failures", table, Mapping, path)
+        with located(path):
+            windows = windows_from(recipe.get("windows", []), origin)
+            options = {**options, "failures": failures_from(table, _folder(path), origin, windows)}
     with located(path, below="options"):
         if isinstance(options.get("balancer"), str):
             options = {**options, "balancer": registry.located(options["balancer"], _folder(path))}

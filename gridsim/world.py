@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,21 +12,25 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.clock import modes
 from gridsim.entities.dynamic_jobs import Submission
+from gridsim.entities.failures import Breakdowns
 from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
 from gridsim.model.time import NEVER, IntArray, to_us
+from gridsim.model.windows import AtBegin, Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.protocols import name_of
 from gridsim.policy.ranks import upward_ranks
-from gridsim.record import Record
+from gridsim.record import Record, Status
 from gridsim.result import Result
-from gridsim.run_setup import notices_of, set_up
+from gridsim.run_setup import breakdowns_of, notices_of, set_up
 
 
 class World:
@@ -169,6 +173,69 @@ class World:
             raise PolicyError(f"no job can be submitted: {self._setup.closed}")
         return self._submissions.submit(job, self.now)
 
+    def fail(self, nodes: str | Sequence[str], until: float = float("inf")) -> None:
+        """Let nodes fail now, before the next scheduling cycle of this instant: their jobs are stopped.
+
+        Parameters
+        ----------
+        nodes : str or sequence of str
+            Names of nodes (of a grid ``cluster/node``), or ``node:gpu`` for one GPU.
+        until : float
+            Instant at which they return, s; by default never.
+
+        Raises
+        ------
+        InputError
+            If a node is unknown, *until* is not after now, the machine has no nodes, or the policy does not support
+            failures.
+        """
+        if not to_us(until) > self.env.instant:
+            raise InputError(f"is {until!r}; expected a time after {self.now} s", field="until")
+        names = [nodes] if isinstance(nodes, str) else list(nodes)
+        self._breakdowns().fail(names, self.env.instant, min(to_us(until), NEVER))
+
+    def window(
+        self,
+        nodes: str | Sequence[str],
+        begin: float,
+        end: float = float("inf"),
+        *,
+        kind: WindowKind = "maintenance",
+        at_begin: AtBegin | None = None,
+    ) -> None:
+        """Announce now, before the next scheduling cycle of this instant, that nodes will be absent.
+
+        Parameters
+        ----------
+        nodes : str or sequence of str
+            Names of nodes (of a grid ``cluster/node``), or host lists.
+        begin, end : float
+            Interval, s; a window without end must begin now.
+        kind, at_begin : str
+            As of `gridsim.model.windows.Window`.
+
+        Raises
+        ------
+        InputError
+            As `fail`, and if the window begins in the past.
+        """
+        if not to_us(begin) >= self.env.instant:
+            raise InputError(f"is {begin!r}; expected a time from {self.now} s", field="begin")
+        names = [nodes] if isinstance(nodes, str) else list(nodes)
+        window = Window(names, begin, end, kind, announced=self.now, at_begin=at_begin)
+        self._breakdowns().announce(window, self.env.instant, self.workload.provenance)
+
+    def _breakdowns(self) -> Breakdowns:
+        """Return the process of failures, which begins if there is none."""
+        setup = self._setup
+        if setup.breakdowns is None:
+            given = (self.env, self.clusters, setup.platform, setup.requests, setup.policy, Failures())
+            made = breakdowns_of(*given, 0, modes[self.options.instant], self.workload.provenance)
+            self._setup = replace(setup, breakdowns=made)
+            self.outcome.interrupted = []
+            return made
+        return setup.breakdowns
+
     def run(self, until: float | None = None) -> None:
         """Run to the last event, or to the instant *until*, whose own events are not processed.
 
@@ -280,6 +347,10 @@ class World:
         if self._submissions is not None:
             left = left[left < self._submissions.next]
             left = left[~np.isin(left, self._submissions.held)]
+        breakdowns = self._setup.breakdowns
+        if len(left) and breakdowns is not None and breakdowns.lost_part:
+            self.outcome.status[left] = Status.waiting
+            return
         if len(left):
             row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
             what = "jobs" if tasks is None else "tasks"
@@ -300,7 +371,9 @@ class World:
         schedulers = [cluster.scheduler for cluster in self.clusters]
         until = None if self._ended() else self.env.instant
         workload = self.workload if self._submissions is None else self._submissions.workload
-        found = build_record(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
+        absences = None if self._setup.breakdowns is None else self._setup.breakdowns.absences()
+        run = (self._setup.requests, self.outcome, self.platform, schedulers, path, until, absences)
+        found = build_record(workload, *run)
         return found if self._submissions is None else self._by_submission(found, until)
 
     def _by_submission(self, found: Record, until: int | None) -> Record:

@@ -17,22 +17,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/what-is-modelled"
 FEATURES = tomllib.loads((ROOT / f"{PAGE}.toml").read_text(encoding="utf-8"))["feature"]
 
-RECIPE = """policy = "easy"
-
-[workload]
-model = "lublin?jobs=5"
-
-[failures]
-mtbf = 86400
-"""
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
     for examples in ("docs/examples", "scenarios/examples"):
         shutil.copytree(ROOT / examples, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "node-failures.toml").write_text(RECIPE, encoding="utf-8")
     return folder
 
 

@@ -13,78 +13,14 @@ from argparse import (
     HelpFormatter,
     _ActionsContainer,
 )
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError, is_not_modelled, nearest, not_modelled
+from gridsim.model.dates import duration
 from gridsim.workload.problems import Problems
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
-_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
-
-
-def duration(text: str, field: str) -> float:
-    """Return the seconds in ``7200``, ``90m``, ``2h``, ``3d4h``, ``2:00:00`` or ``1-12:00:00`` (days first).
-
-    Raises
-    ------
-    InputError
-        With *field*, for any other text.
-
-    Examples
-    --------
-    >>> duration("2h", "walltime"), duration("3d4h", "walltime"), duration("1-12:00:00", "walltime")
-    (7200.0, 273600.0, 129600.0)
-    """
-    if _PARTS.fullmatch(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([smhdw])", text))
-    if clock := _CLOCK.fullmatch(text):
-        days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
-        return float(86_400 * days + 3600 * hours + 60 * minutes + seconds)
-    if re.fullmatch(r"\d+(?:\.\d+)?", text):
-        return float(text)
-    raise InputError(f"'{text}' is not a duration; expected for example 7200, 90m, 2h, 3d4h or 2:00:00", field=field)
-
-
-def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
-    """Return an instant in seconds of the log's clock, from a duration, or from a date if the log has dates.
-
-    Parameters
-    ----------
-    provenance : mapping
-        Provenance of the workload.
-
-    Raises
-    ------
-    InputError
-        With *field*, for any other text, and for a date if the log has no dates.
-    """
-    if not re.match(r"\d{4}-\d\d-\d\d", text):
-        try:
-            return duration(text, field)
-        except InputError as error:
-            raise InputError(
-                f"'{text}' is not a time; expected for example 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
-            ) from error
-    from gridsim.model.dates import UNDATED, calendar_of  # numpy: not needed for --help
-
-    calendar = calendar_of(provenance)
-    if calendar is None:
-        why = (
-            "has no dates, because its submit times were changed"
-            if provenance.get(UNDATED)
-            else "has no start date (UnixStartTime)"
-        )
-        raise InputError(f"'{text}' is a date, but the log {why}", field=field)
-    try:
-        date = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"'{text}' is not a date; expected for example 1996-07-01T12:00", field=field) from error
-    return calendar.seconds(date)
 
 
 @cache
@@ -94,8 +30,11 @@ def declared() -> dict[str, Any]:
         return tomllib.load(file)
 
 
-GROUPS = ("input", "machine", "policies", "questions", "output", "advanced")
+GROUPS = ("input", "machine", "policies", "questions", "output", "advanced", "failures")
 """Groups of options in the order of the help."""
+
+_HIDDEN = ("advanced", "failures")
+"""Groups that only --help-all prints."""
 
 
 class Help(HelpFormatter):
@@ -129,12 +68,12 @@ def add_arguments(parser: ArgumentParser, command: str, *, advanced: bool = True
     commands = declared()["command"]
     it = commands[command]
     options = [(name, _fields(name.split(" | ")[0])["group"]) for name in _expanded(it.get("options", ()))]
-    if hidden := [name for name, group in options if group == "advanced"]:
+    if hidden := [name for name, group in options if group in _HIDDEN]:
         text = f"print also the {len(hidden)} advanced options, and details"
         parser.add_argument("--help-all", action="help", help=text)
     for group in GROUPS:
         if names := [name for name, of in options if of == group]:
-            shown = advanced or group != "advanced"
+            shown = advanced or group not in _HIDDEN
             _add(parser.add_argument_group(group) if shown else parser, names, advanced=advanced, shown=shown)
     parser.formatter_class = Help
     parser.usage = it.get("usage")

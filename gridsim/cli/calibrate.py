@@ -25,11 +25,12 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.labels import policies_of
     from gridsim.report.validation import as_dict
 
-    options = source.options_of(args)
+    failing = source.failures(args)
+    options = source.options_of(args, failing)
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
-    tell(source.summary_lines(workload, platform), told)
+    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], told)
     progress = JobsProgress(len(workload), len(policies))
     with source.workers_for(args, workload, len(policies), progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show, "workers": team}

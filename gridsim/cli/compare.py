@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.tables import require_table
 
     require_table(args.table)
-    options = source.options_of(args)
+    failing = source.failures(args)
+    options = source.options_of(args, failing)
     sited = source.site(args)
     policies = policies_of(args.policy, sited, default=DEFAULT_POLICIES)
     own = own_policy(policies, args.own)
@@ -66,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     replications = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
     several = len(policies) > 1
-    tell([*source.summary_lines(workload, platform), *_settings(options, args.shake, shake, several=several)], told)
+    about = [*source.summary_lines(workload, platform), *source.failure_lines(failing)]
+    tell([*about, *_settings(options, args.shake, shake, several=several)], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)
     runs = len(policies) * (1 + sum(each.replicas for each in replications) + both)

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
-from gridsim.cli.arguments import duration, instant
+from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

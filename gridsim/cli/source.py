@@ -7,6 +7,7 @@ import gc
 import shlex
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from gridsim.cli.terminal import JobsProgress
     from gridsim.model.capacity import Capacity
+    from gridsim.model.failures import Failures
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
@@ -162,12 +164,12 @@ def load(
     return workload, in_pools(workload, whole, [*policies, *sites], options.partitions)
 
 
-def options_of(args: Namespace) -> Run:
+def options_of(args: Namespace, failures: Failures | None = None) -> Run:
     """Return the settings of a simulation from those options that the command has."""
     from gridsim.options import Run  # numpy: not needed for --help
 
     names = ("overrun", "instant", "seed", "balancer", "split", "partitions", "limits", "engine")
-    return Run(**{name: getattr(args, name) for name in names if hasattr(args, name)})
+    return Run(failures=failures, **{name: getattr(args, name) for name in names if hasattr(args, name)})
 
 
 def _given_machine(args: Namespace, changes: Sequence[SiteChange] = ()) -> tuple[Platform | None, list[Any]]:
@@ -219,6 +221,37 @@ def nodes_given(args: Namespace) -> Capacity | None:
     clusters = list(platform.clusters())
     found: Capacity | None = sites[0].capacity() if sites else clusters[0].capacity if len(clusters) == 1 else None
     return found
+
+
+def failures(args: Namespace) -> Failures | None:
+    """Return the failures and windows given by the options of a command; None without."""
+    given = {"file": args.failures, **{name: getattr(args, name) for name in _FAILURES}}
+    table = {name: value for name, value in given.items() if value is not None}
+    if not table and args.maintenance is None:
+        return None
+    if args.maintenance is None and "file" not in table and "mtbf" not in table:
+        raise InputError(f"--{next(iter(table))} has no effect without --failures, --mtbf or --maintenance")
+    from gridsim.model.failures import failures_from  # numpy: not needed for --help
+    from gridsim.model.windows import read_windows
+
+    return failures_from(table, windows=[] if args.maintenance is None else read_windows(args.maintenance))
+
+
+_FAILURES = ("mtbf", "mttr", "repair", "requeue", "spares")
+
+
+def failure_lines(found: Failures | None) -> list[str]:
+    """Return lines on the failures and the windows of a run."""
+    if found is None:
+        return []
+    from gridsim.number_formatting import counted, duration  # numpy: not needed for --help
+
+    times = [f"MTBF {duration(it.mtbf)} and MTTR {duration(it.mttr)} of each {it.scope}" for it in found.models]
+    trace = [f"{counted(len(found.trace), 'failure')} of {found.origin}"] if found.origin else []
+    lines = [f"failures: {', '.join([*trace, *times])}; repairs {found.repair}"] if trace or times else []
+    kinds = Counter(it.kind for it in found.windows)
+    windows = [counted(count, "maintenance window" if kind == "maintenance" else kind) for kind, count in kinds.items()]
+    return [*lines, f"windows: {', '.join(windows)}"] if windows else lines
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:

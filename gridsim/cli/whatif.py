@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.policy.presets import SITE, of_site, policy
     from gridsim.questions.calibrate import replays_once_more
-    from gridsim.questions.changes import changes_of
+    from gridsim.questions.changes import Change, changes_of
     from gridsim.questions.labels import labelled
     from gridsim.questions.run_replications import families
     from gridsim.questions.whatif import check_halved, whatif
@@ -47,10 +47,11 @@ def run(args: argparse.Namespace) -> int:
     sizes |= {"cores": source.parse_list(args.add_cores, "add-cores"), "site": source.site_changes(args)}
     workload, platform = source.load(args, options, [scheduler])
     where = sys.stderr if args.json else sys.stdout
-    tell(source.summary_lines(workload, platform), where)
-    changes = []
-    if args.halve is None or any(sizes.values()):  # the default changes apply only without explicit ones
-        changes = changes_of(workload, platform, **sizes, together=args.together, policies=[scheduler])
+    failing = source.failures(args)
+    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], where)
+    changes = [] if failing is None else [Change(str(failing), platform, workload, failures=failing)]
+    if any(sizes.values()) or (args.halve is None and not changes):  # the default changes only without explicit ones
+        changes += changes_of(workload, platform, **sizes, together=args.together, policies=[scheduler])
     both = with_and_without(args, workload)
     runs = (len(changes) + 1) * (1 + replicas + both) + replays_once_more(workload, options)
     progress = JobsProgress(len(workload), runs)

@@ -31,7 +31,7 @@ def compiled_run_of(
     if engine == "simpy":
         return None
     workload, clusters = run.workload, run.clusters
-    why = _why_not(workload, run.requests, clusters)
+    why = "nodes can fail" if run.breakdowns is not None else _why_not(workload, run.requests, clusters)
     on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:
         from gridsim.engine import tree_setup  # imports loops that other runs do not need

@@ -15,6 +15,7 @@ from gridsim.engine.events import Events
 from gridsim.entities.clock import Clock, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import Submissions
+from gridsim.entities.failures import Breakdowns
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root
 from gridsim.entities.tree import TreeOptions
@@ -74,6 +75,8 @@ class Setup:
         Allowed clusters of each job; None if all jobs may use all clusters.
     submissions : Submissions, optional
         Accepts jobs that are submitted during the run; None if that is not supported, for the reason *closed*.
+    breakdowns : Breakdowns, optional
+        The process of failures; None without failures.
     """
 
     workload: Workload
@@ -89,6 +92,7 @@ class Setup:
     ways: Sequence[tuple[int, ...]] | None
     submissions: Submissions | None
     closed: str
+    breakdowns: Breakdowns | None = None
 
     @property
     def batched(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,9 +19,19 @@ from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
 from gridsim.policy.capabilities import Earlier, capabilities_of, is_own
-from gridsim.policy.protocols import NOTHING, Decision, Offer, Placement, Quote, Scheduler, Start, Stop
+from gridsim.policy.protocols import (
+    NOTHING,
+    CapacityChange,
+    Decision,
+    Offer,
+    Placement,
+    Quote,
+    Scheduler,
+    Start,
+    Stop,
+)
 from gridsim.policy.queue import Requests
-from gridsim.record import Status
+from gridsim.record import FAILURE, Status
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
 """Statuses of a chain's piece after which the later pieces are not run."""
@@ -242,7 +252,7 @@ class Cluster:
         self._never_submitted = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
-        self._cancelled = False  # a running request was cancelled; its end event is still pending
+        self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
         self._wanted = Wakeup(env, self._decide_priority)
@@ -258,8 +268,10 @@ class Cluster:
         """Return whether a task of a kind and number of cores can run on this cluster."""
         return kind == self.kind and cores <= self.cores
 
-    def able(self, piece: Piece) -> bool:
-        """Return whether every task of a piece can run on this cluster."""
+    def able(self, piece: Piece, *, present: bool = False) -> bool:
+        """Return whether every task of a piece can run on this cluster; *present*: with any node not lost."""
+        if present and self.all_absent:
+            return False
         for kind, cores in piece.widest.items():
             if kind != self.kind or (cores > self.cores and self.demands is None):
                 return False
@@ -294,6 +306,11 @@ class Cluster:
     def busy(self) -> int:
         """Used cores plus those of requests submitted in this instant, so that a balancer sees its assignments."""
         return min(self.cores, self.cores - self.machine.free + self.offered)
+
+    @property
+    def all_absent(self) -> bool:
+        """True if no node is present or known to return."""
+        return self.machine.all_absent
 
     @property
     def unfinished(self) -> int:
@@ -445,12 +462,92 @@ class Cluster:
                 f"{name_of(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running"
             )
         self._outcome.cut.append((request, began, now, by))
+        self._release(request, now)
+
+    def change_capacity(
+        self,
+        change: CapacityChange,
+        ends: Mapping[tuple[int, int], int | None],
+        hit: Mapping[int, int],
+        again: Callable[[int], tuple[int, bool] | None],
+    ) -> None:
+        """Remove and restore nodes and GPUs, and stop the requests that are *hit*.
+
+        Parameters
+        ----------
+        change : CapacityChange
+            The change for the scheduler, without the requeued requests.
+        ends : mapping
+            Known ends of present absences, and nodes and GPUs that are back (`Machine.change`).
+        hit : mapping of int to int
+            Requests to stop, with the reason: an index in `gridsim.record.REASONS`.
+        again : callable
+            Returns for a stopped request the delay after which it waits again (whole microseconds) and whether it then
+            keeps its place in the queue; None if it failed.
+        """
+        now: int = self._env.now  # type: ignore[assignment]
+        back: list[tuple[int, int, bool]] = []
+        interrupted = self._outcome.interrupted
+        assert interrupted is not None
+        self.machine.change(ends)
+        for request, reason in hit.items():
+            if self.machine.lose_hold(request):
+                continue
+            self._requests.stopped.add(request)
+            began = self._start[request]
+            self._release(request, now)
+            call(self.scheduler, "ended", request, now)
+            how = again(request)
+            if how is None:
+                self._requests.stopped.discard(request)
+                self._outcome.ended[request] = reason
+                self._end_stopped(request, began, now, Status.failed)
+            else:
+                interrupted.append((request, began, now, reason))
+                back.append((request, *how))
+                if self.demands is not None:
+                    self.demands.allow_spares(request, reason == FAILURE)
+        here = [request for request in sorted(hit) if (request, 0, True) in back]
+        if change.lost or change.restored or hit:
+            call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
+            self._unsettled = self.dirty = True
+        for request, delay, in_place in back:
+            if delay or self._batched:
+                PriorityEvent(self._env, delay, self._instant.requeue, self._requeued, (request, in_place, now))
+            else:
+                self._queue_again(request, in_place, now)
+        self.close()
+
+    def _release(self, request: int, now: int) -> None:
+        """Stop a running request, which then waits."""
+        self._cancelled = True
         self._state[request] = WAITING
         self._give_back(request)
         self._outcome.placed.end(request, now)
         self._start[request] = NEVER
         if self._load is not None:
             self._load.enqueue(request)
+
+    def _requeued(self, event: Event) -> None:
+        self._queue_again(*event._value)
+        self.close()
+
+    def _queue_again(self, request: int, in_place: bool, stopped: int) -> None:
+        """Submit a stopped request again: at its previous place in the queue, or as if submitted when it *stopped*."""
+        now: int = self._env.now  # type: ignore[assignment]
+        if not in_place:
+            self._requests.stopped.discard(request)
+            self._outcome.submitted.setdefault(request, int(self._requests.submit[request]))
+            self._requests.queue_again(request, stopped)
+        ready = self._ready[request]
+        quote = self.quote(request)
+        self._ready[request] = ready
+        if quote is None:
+            raise PolicyError(f"{name_of(self.scheduler)} rejects request {request}, which was interrupted")
+        call(self.scheduler, "commit", quote, now)
+        self._requests.stopped.discard(request)
+        self.offered += self._need[request]
+        self.dirty = True
 
     def learn(self, request: int, demands: Demands) -> None:
         """Add a request that was submitted during the run; *demands* contains its requested resources."""
@@ -587,15 +684,30 @@ class Cluster:
         """Cancel a request that was just stopped instead of requeueing it."""
         _, began, _, by = self._outcome.cut.pop()
         self._outcome.cancelled_by[request] = by
-        self._cancelled = True
+        self._end_stopped(request, began, now, Status.cancelled)
+
+    def _end_stopped(self, request: int, began: int, now: int, status: Status) -> None:
+        """End a request that was just stopped."""
         self._state[request] = DONE
         self._start[request], self._end[request] = began, now
-        self._status[request] = Status.cancelled
+        self._status[request] = status
         if self._load is not None:
             self._load.dequeue(request)
-            self._remove_ended(request)
+            if status is Status.failed and self.dags is not None and self.dags.of[request] is not None:
+                self._load.remove(request)
+                self.dags.of[request].failed(request)
+            else:
+                self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
+
+    def give_up(self, request: int) -> None:
+        """Cancel a task that was placed here and not submitted, since it depends on a failed one."""
+        assert self._load is not None
+        self._state[request] = DONE
+        self._status[request] = Status.cancelled
+        self._load.dequeue(request)
+        self._load.remove(request)
 
     def _woken(self, event: Event) -> None:
         now: int = self._env.now  # type: ignore[assignment]
@@ -681,7 +793,7 @@ class Cluster:
     def _ended(self, event: Event) -> None:
         request: int = event._value
         now: int = self._env.now  # type: ignore[assignment]
-        if (self._outcome.cut or self._cancelled) and not self._ends(request, now):
+        if self._cancelled and not self.ends(request, now):
             return
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
@@ -705,8 +817,8 @@ class Cluster:
             self.users.over(request)
         self.close()
 
-    def _ends(self, request: int, now: int) -> bool:
-        """Return whether an end event belongs to the current run and not to a stopped one."""
+    def ends(self, request: int, now: int) -> bool:
+        """Return whether the present run of a request ends *now*; an end event may belong to a stopped run."""
         held = self._runtime[request]
         if not self._extend:
             held = min(held, self._estimate[request])

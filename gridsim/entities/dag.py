@@ -89,6 +89,18 @@ class DagJob:
         self._news.append(task)
         self._wanted.ring()
 
+    def failed(self, task: int) -> None:
+        """Cancel all tasks that depend on a task that ended without a result."""
+        dags, front, gone = self._dags, [task], {task}
+        while front:
+            before = front.pop()
+            for successor in dags.to[dags.first[before] : dags.first[before + 1]]:
+                if successor not in gone:
+                    gone.add(successor)
+                    front.append(successor)
+                    dags.placed(successor).give_up(successor)
+        self._left -= len(gone)
+
     def delivered(self, task: int) -> None:
         """Accept a datum that a task needs, and notify the task's cluster if the task is ready."""
         touched: list[Cluster] = []

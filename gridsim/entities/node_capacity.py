@@ -66,6 +66,7 @@ class NodeCapacity:
         most = int(self._counts.max(initial=0))
         self.gpus: IntArray = np.where(np.arange(most) < self._counts[:, None], WHOLE_GPU, 0).astype(np.int64)
         self._all: IntArray = self.left.copy()
+        self._failed: set[tuple[int, int]] = set()  # nodes and numbers of absent GPUs
         self.absent: npt.NDArray[np.uint8] = np.zeros(count, dtype=np.uint8)
 
     def read(self, placement: Placement, cores: int, *, whole: bool = False) -> Held | str:
@@ -100,7 +101,8 @@ class NodeCapacity:
             return Held(node, amounts, shares)
         if not ((node >= 0) & (node < len(self.names))).all():
             return self.wrong(placement)
-        held = [(u, gpu, WHOLE_GPU) for u, n in enumerate(node.tolist()) for gpu in range(self._counts[n])]
+        gpus = ((u, n, gpu) for u, n in enumerate(node.tolist()) for gpu in range(self._counts[n]))
+        held = [(u, gpu, WHOLE_GPU) for u, n, gpu in gpus if (n, gpu) not in self._failed]
         return Held(node, self._all[:, node], np.array(held, dtype=np.int64).reshape(-1, 3))
 
     def take(self, held: Held) -> int:
@@ -110,6 +112,28 @@ class NodeCapacity:
     def give_back(self, held: Held) -> None:
         """Release resources."""
         change_allocation(self.left, self.gpus, self._counts, self.absent, *held, 1)
+
+    def change(self, node: int, gpu: int, sign: int) -> int:
+        """Remove (-1) or restore (1) a node, or one of its GPUs (-1: none); return the change of the free cores.
+
+        Requests that hold resources of an absent node keep them.
+        """
+        if gpu >= 0:
+            self.gpus[node, gpu] += sign * WHOLE_GPU
+            (self._failed.add if sign < 0 else self._failed.remove)((node, gpu))
+            return 0
+        self.absent[node] = sign < 0
+        return sign * self.cores_left(node)
+
+    def cores_left(self, node: int) -> int:
+        """Return the number of free cores of a node, if it is present."""
+        return int(self.left[self._rows["cores"], node]) if "cores" in self._rows else 0
+
+    def cores_of(self, held: Held) -> list[tuple[int, int]]:
+        """Return the nodes of an allocation with the number of cores on each."""
+        if "cores" not in self._rows:
+            return []
+        return list(zip(held.node.tolist(), held.amounts[self._rows["cores"]].tolist(), strict=True))
 
     def wrong(self, placement: Placement) -> str:
         """Return a text that explains why a placement is invalid on these nodes."""

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.entities.placement_recorder import PlacementRecorder
 from gridsim.model.moldable import Moldable
@@ -41,6 +42,13 @@ class Outcome:
         Guarantees that were missed because another job exceeded its estimate.
     cut : list of tuple
         Stopped runs: request, start, end, and the request that they were stopped for.
+    interrupted : list of tuple or None
+        Runs stopped by the machine, after which the request was queued again: request, start, end, and the reason, a
+        number of `gridsim.record.REASONS`; None in a run without failures.
+    ended : (n,) int8
+        Reason of the interruption that ended a request; -1 for all others.
+    submitted : dict of int to int
+        First submit times of requests that were queued again as if submitted then, whole microseconds.
     placed : PlacementRecorder
         Placements of requests on machines with nodes.
     refused : dict of int to str
@@ -66,6 +74,9 @@ class Outcome:
         self.doublings: IntArray = np.zeros(n, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
+        self.interrupted: list[tuple[int, int, int, int]] | None = None
+        self.ended: npt.NDArray[np.int8] = np.full(n, -1, dtype=np.int8)
+        self.submitted: dict[int, int] = {}
         self.placed = PlacementRecorder()
         self.refused: dict[int, str] = {}
         self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)

@@ -15,7 +15,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
-from gridsim.record import Predictions, Promises, Reasons, Record, Status, TaskRecord
+from gridsim.record import Interruptions, Predictions, Promises, Reasons, Record, Status, TaskRecord
 
 
 def build_record(
@@ -26,6 +26,7 @@ def build_record(
     schedulers: Sequence[Any],
     critical_path: IntArray | None,
     until: int | None = None,
+    absences: tuple[tuple[str, ...], int, IntArray] | None = None,
 ) -> Record:
     """Build the record of a run: rows of jobs, and of tasks if jobs have several.
 
@@ -33,6 +34,8 @@ def build_record(
     ----------
     until : int, optional
         Time at which the run is paused, whole microseconds; only jobs submitted by then are in the record.
+    absences : tuple, optional
+        Names of nodes, number of GPUs, and absences (`gridsim.entities.failures.Breakdowns.absences`).
     """
     start, end, status = outcome.start, outcome.end, outcome.status
     used = None if workload.moldable is None else outcome.cores
@@ -44,10 +47,13 @@ def build_record(
     if workload.tasks is None:
         columns = (start, end, status, outcome.cluster)
         submit = requests.submit
-        if requests.moves:  # waits in the log are counted from other submit times
+        if outcome.submitted:
+            submit = submit.copy()
+            submit[list(outcome.submitted)] = list(outcome.submitted.values())
+        if requests.spare or workload.reactions is not None:  # waits in the log are counted from other submit times
             if workload.reactions is not None:
                 more["logged_submit_us"] = workload.submit
-            workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
+            workload = replace(workload, submit=submit, deadline=requests.deadline, logged={})
         more |= {"promises": _promises(outcome, schedulers), "cores_used": used}
         more["reasons"] = _reasons(schedulers) if until is None else None
         more["predictions"] = _predictions(outcome, schedulers)
@@ -62,6 +68,11 @@ def build_record(
             np.maximum.reduceat(status, begins),
             outcome.cluster[begins],
         )
+    if outcome.interrupted is not None and absences is not None:
+        job, began, ended, reason = np.array(outcome.interrupted, dtype=np.int64).reshape(-1, 4).T
+        names, gpus, parts = absences
+        runs = (job, began, ended, reason.astype(np.int8), outcome.ended)
+        more["interruptions"] = Interruptions(*runs, names, gpus, *parts)
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None

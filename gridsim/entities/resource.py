@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from simpy import Environment
+from simpy import Environment, Event
 from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
@@ -44,6 +44,8 @@ class Request(Get["Machine"]):
         Whether the request holds its cores.
     placement : Placement or None
         Placement on a machine with nodes, while the request holds its cores.
+    lost : Event
+        Occurs when a node of the request fails; the request then holds nothing.
     row : int or None
         Identifier of the hold on the machine: a row of the scheduler's requests, if there is a scheduler.
 
@@ -75,6 +77,7 @@ class Request(Get["Machine"]):
         self.placement: Placement | None = None
         self.row: int | None = None
         super().__init__(machine)
+        self.lost = Event(self.env)
 
     @property
     def what(self) -> str:
@@ -151,6 +154,9 @@ class Machine(BaseResource[Release, Request]):
         self.nodes = None if nodes is None or not nodes.nodes else NodeCapacity(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Held] = {}  # by request
+        self._held: dict[int, Request] = {}  # of user processes
+        self._absent: dict[tuple[int, int], int] = {}  # known ends of absent nodes and GPUs
+        self.all_absent = False  # no node is present or known to return
         self._demands, self.pools = demands, None if demands is None else demands.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
@@ -220,12 +226,54 @@ class Machine(BaseResource[Release, Request]):
         """Release all resources of a request."""
         self.free += self.jobs.pop(request)[0]
         if self.nodes is not None:
-            self.nodes.give_back(self._places.pop(request))
+            held = self._places.pop(request)
+            self.nodes.give_back(held)
+            if self._absent:
+                self.free -= sum(cores for node, cores in self.nodes.cores_of(held) if self.nodes.absent[node])
         if self.pools is not None and self._demands is not None:
             for pool, amount in self._demands.of_pools(request):
                 self.pools[pool] += amount
         if self.get_queue:
             self._trigger_get(None)
+
+    def lose_hold(self, row: int) -> bool:
+        """Release what a user process holds, if it is one, and let its event ``lost`` occur."""
+        request = self._held.get(row)
+        if request is None:
+            return False
+        Release(self, request)
+        request.lost.succeed(request)
+        return True
+
+    def change(self, ends: Mapping[tuple[int, int], int | None]) -> None:
+        """Remove and restore nodes and GPUs.
+
+        Parameters
+        ----------
+        ends : mapping of (int, int) to int or None
+            Known end of the absence of a node and its GPU (-1: of the node), whole microseconds; None: it is present.
+        """
+        assert self.nodes is not None
+        for part, end in ends.items():
+            if end is None and self._absent.pop(part, None) is not None:
+                self.free += self.nodes.change(*part, 1)
+            elif end is not None:
+                if part not in self._absent:
+                    self.free += self.nodes.change(*part, -1)
+                self._absent[part] = end
+        lost = sum(gpu < 0 and end >= NEVER for (_, gpu), end in self._absent.items())
+        self.all_absent = lost == len(self.nodes.names)
+        if self.get_queue:
+            self._trigger_get(None)
+
+    def on(self, node: int, gpu: int = -1) -> list[int]:
+        """Return the requests that hold resources of a node, or of one of its GPUs."""
+        return [
+            request
+            for request, held in self._places.items()
+            if node in held.node
+            and (gpu < 0 or any(held.node[u] == node and it == gpu for u, it, _ in held.shares.tolist()))
+        ]
 
     def _draw(self, request: int, cores: int) -> None:
         """Take the requested amounts of pools."""
@@ -295,21 +343,40 @@ class Machine(BaseResource[Release, Request]):
     def earliest(self, needs: Iterable[tuple[int, int]], now: int) -> int:
         """Return when the last of some requests could start if they start in the given order; whole microseconds.
 
+        `NEVER` if too many nodes are absent, and their return is unknown; earlier requests of this kind are left out.
+
         Parameters
         ----------
         needs : iterable of (int, int)
             Cores of each request, at most all cores, and its duration, whole microseconds.
         """
-        ends = [(max(now, until), cores) for cores, until in self.jobs.values()]
+        ends = [(max(now, until), cores) for cores, until in self._freed() if until < NEVER]
         heapq.heapify(ends)
-        free, at = self.free, now
+        free, at, most = self.free, now, self.free + sum(cores for _, cores in ends)
+        start = now
         for need, lasts in needs:
+            if need > most:
+                start = NEVER
+                continue
             while free < need:
                 end, given = heapq.heappop(ends)
                 at, free = max(at, end), free + given
             free -= need
             heapq.heappush(ends, (at + lasts, need))
-        return at
+            start = at
+        return start
+
+    def _freed(self) -> Iterable[tuple[int, int]]:
+        """Return numbers of cores and the instants at which they become free, as far as is known."""
+        if not self._absent or self.nodes is None:
+            return self.jobs.values()
+        away = {node: end for (node, gpu), end in self._absent.items() if gpu < 0}
+        found = [(self.nodes.cores_left(node), end) for node, end in away.items()]
+        for request, (cores, until) in self.jobs.items():
+            on_nodes = self.nodes.cores_of(self._places[request])
+            found += [(given, max(until, away.get(node, 0))) for node, given in on_nodes]
+            found.append((cores - sum(given for _, given in on_nodes), until))
+        return found
 
     # -- user processes ------------------------------------------------------------------------------------------------
 
@@ -328,6 +395,7 @@ class Machine(BaseResource[Release, Request]):
             return False
         self._none_waiting -= 1
         event.row = self._none_waiting if self.holds is None else self.holds.row(event, self.now)
+        self._held[event.row] = event
         event.placement, event.holds = self.take(event.row, event.cores, event.until, placement), True
         if self.holds is not None:
             self.holds.began(event, self.now)
@@ -340,6 +408,7 @@ class Machine(BaseResource[Release, Request]):
         request.holds = False
         if self.holds is not None:
             self.holds.ended(request)
+        del self._held[request.row]
         self.give_back(request.row)
         request.placement = None
         event.succeed()

@@ -40,15 +40,18 @@ class Router:
         """Return the clusters below, from left to right."""
         return self._leaves
 
-    def able(self, piece: Piece) -> bool:
-        """Return whether each task of a piece can run on some cluster below."""
+    def able(self, piece: Piece, *, present: bool = False) -> bool:
+        """Return whether each task of a piece can run on some cluster below; *present*: with any node not lost."""
+        leaves = [leaf for leaf in self._leaves if not leaf.all_absent] if present else self._leaves
         if self._cores_only:
-            return all(any(leaf.can_run(kind, cores) for leaf in self._leaves) for kind, cores in piece.widest.items())
-        return all(any(leaf.able(piece.alone(task)) for leaf in self._leaves) for task in piece.requests)
+            return all(any(leaf.can_run(kind, cores) for leaf in leaves) for kind, cores in piece.widest.items())
+        return all(any(leaf.able(piece.alone(task)) for leaf in leaves) for task in piece.requests)
 
     def place(self, piece: Piece) -> None:
         """Send a piece down the tree (grid spec, section 7)."""
         able = self._able(piece)
+        if len(able) > 1 and any(leaf.all_absent for leaf in self._leaves):
+            able = [child for child in able if child.able(piece, present=True)] or able
         if len(able) == 1:
             able[0].place(piece)
         elif able:

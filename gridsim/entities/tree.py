@@ -18,6 +18,7 @@ from gridsim.errors import InputError, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
+from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
@@ -54,6 +55,11 @@ class TreeOptions(Protocol):
         ...
 
     @property
+    def failures(self) -> Failures | None:
+        """Failures of nodes and GPUs."""
+        ...
+
+    @property
     def split(self) -> Split:
         """Splitting of a piece that fits on no child."""
         ...
@@ -84,6 +90,8 @@ def clusters_of(
         own = adapted(per_cluster_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
+        if options.failures is not None and demands is not None and options.failures.spares:
+            demands.keep_spares(options.failures.spare_nodes(demands.capacity))
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, demands)
         call(own, "setup", view, stream(options.seed, "cluster", index))
         if demands is not None:

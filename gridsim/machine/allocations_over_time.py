@@ -62,7 +62,7 @@ class Holdings:
                 shares=np.zeros((64 + nodes, gpus), dtype=np.int64),
                 holds=np.zeros((4, requests), dtype=np.int64),
                 capacity=empty,
-                meta=np.zeros(6, dtype=np.int64),
+                meta=np.zeros(7, dtype=np.int64),
             )
         )
         self.classes = tuple(demands.classes)

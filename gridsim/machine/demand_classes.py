@@ -99,10 +99,32 @@ class DemandClasses:
         self.columns = Columns.of(capacity, every)
         self.classes, lacks = _classes(every, capacity, self.columns)
         self.reasons = tuple(self._reasons(lacks))
+        self._spare_classes = 0
         if self.sized is not None:
             of = self.classes.of
             self.classes = self.classes._replace(of=of[: len(demands)].copy())
             fill(self.sized, of[: len(demands)], of[len(demands) :], self.reasons)
+
+    def keep_spares(self, spares: IntArray) -> None:
+        """Keep nodes free of all requests except those that `allow_spares` names later; before any is placed."""
+        with_spares, reasons = self.classes, self.reasons
+        hosts = with_spares.hosts.copy()
+        hosts[:, spares] = 0
+        self.classes = with_spares._replace(hosts=hosts)
+        without = list(self._reasons([""] * len(hosts)))
+        shape = with_spares.shape.copy()
+        shape[:, HOSTS] += len(hosts)
+        each, whole = (np.concatenate((part, part)) for part in (with_spares.each, with_spares.whole))
+        shapes = np.concatenate((with_spares.shape, shape))
+        short = [why or ("spares" if other else "") for why, other in zip(reasons, without, strict=True)]
+        self.reasons = (*short, *reasons)
+        self.classes = Classes(with_spares.of, each, whole, shapes, np.concatenate((hosts, with_spares.hosts)))
+        self._spare_classes = len(reasons)
+
+    def allow_spares(self, request: int, allowed: bool = True) -> None:
+        """Let a request use the spare nodes from now on, or no longer; it holds nothing."""
+        if self._spare_classes:
+            self.classes.of[request] = self.classes.of[request] % self._spare_classes + allowed * self._spare_classes
 
     def resize(self, request: int, cores: int) -> None:
         """Change the size of a request that holds nothing, if it is moldable."""

@@ -16,11 +16,11 @@ import numpy as np
 
 from gridsim.machine.blocks import change, forget
 from gridsim.machine.njit import njit_noalloc
-from gridsim.model.time import IntArray
+from gridsim.model.time import NEVER, IntArray
 
-SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
+SIZE, ENDS, SPARE, SPARES, NOW, PROMISED, ABSENT = range(7)
 """Indices of `NodeProfile.meta`: number of blocks of the totals, number of ends, first spare piece, number of spare
-pieces, the present, number of reservations (without any, free amounts never fall)."""
+pieces, the present, number of reservations (without any, free amounts never fall), number of absences."""
 BLOCKS, PROMISES, THERE = range(3)
 """Rows of `NodeProfile.nodes`."""
 _NEXT, _NODE, _TASKS = range(3)
@@ -38,18 +38,19 @@ class NodeProfile(NamedTuple):
     times, totals : (m,) and (m, c) int64
         Blocks of the totals: node resources, thousandths of GPU, pools.
     ends : (e,) int64
-        Ends of all holds, ascending: with the present, the only candidates for an earliest start.
+        Ends of all holds and absences, ascending: with the present, the only candidates for an earliest start.
     node_times, node_free : (n, b) and (n, b, k) int64
         Blocks of each node: resources, GPUs, minus the number of holds on it.
     nodes : (3, n) int64
-        Number of blocks of each node; reservations on it (without any, its free amounts never fall); all holds on it.
+        Number of blocks of each node; reservations on it (without any, its free amounts never fall); all holds and
+        absences on it.
     pieces, shares : (3, p) and (p, g) int64
         Next piece of the hold, node and tasks; thousandths of each GPU for all these tasks.
     holds : (4, requests) int64
         First piece, start, end and kind of the hold of each request.
     capacity : (n, k) int64
         Capacity of each node.
-    meta : (6,) int64
+    meta : (7,) int64
         Counts.
     """
 
@@ -380,6 +381,33 @@ def postpone(floor, classes, sketch, row, end):  # type: ignore[no-untyped-def]
     _drop_end(floor, before)
     _take_end(floor, end)
     floor.holds[UNTIL, row] = end
+
+
+@njit_noalloc
+def absent(floor, sketch, node, gpu, begin, end, announced, sign):  # type: ignore[no-untyped-def]
+    """Remove (-1) the capacity of a node, or of one of its GPUs, in ``[begin, end)``, or restore it (1).
+
+    The totals keep it: they may be too large, since the nodes decide, but not too small. The free amounts of a node
+    with two absences at the same time are negative.
+    """
+    floor, sketch = NodeProfile(*floor), Workspace(*sketch)
+    amounts, gpus, width = sketch.change[1], floor.shares.shape[1], floor.capacity.shape[1]
+    for k in range(width):
+        amounts[k] = floor.capacity[node, k] if gpu < 0 or k == width - 1 - gpus + gpu else 0
+    if gpu < 0:
+        amounts[width - 1] = 1
+    floor.nodes[PROMISES, node] -= sign * announced
+    floor.meta[PROMISED] -= sign * announced
+    floor.nodes[THERE, node] -= sign
+    floor.meta[ABSENT] -= sign
+    if end < NEVER:
+        if sign < 0:
+            _take_end(floor, end)
+        else:
+            _drop_end(floor, end)
+    times, free = floor.node_times[node], floor.node_free[node]
+    size = forget(times, free, floor.nodes[BLOCKS, node], floor.meta[NOW])
+    floor.nodes[BLOCKS, node] = change(times, free, size, max(begin, floor.meta[NOW]), end, amounts, np.int64(sign))
 
 
 @njit_noalloc

@@ -17,6 +17,7 @@ from gridsim.machine.blocks import block_at
 from gridsim.machine.feasibility import can_place, first_place, fit, fits_over, not_before, totals_over
 from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.machine.node_profile import (
+    ABSENT,
     BLOCKS,
     ENDS,
     HOSTS,
@@ -132,6 +133,14 @@ def fits_until_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped
     return can_place(machine.floor, machine.classes, machine.sketch, machine.classes.of[row], now, now + duration)
 
 
+@verbs.ever_fits.register(Nodes)
+def ever_fits_on_nodes(machine, row):  # type: ignore[no-untyped-def]
+    if machine.floor.meta[ABSENT] == 0:
+        return True
+    # In the last block of each node, all requests have ended, and absences of unknown length remain.
+    return can_place(machine.floor, machine.classes, machine.sketch, machine.classes.of[row], NEVER - 1, NEVER)
+
+
 @verbs.reserve.register(Nodes)
 def reserve_on_nodes(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
@@ -166,6 +175,22 @@ def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
     advance(machine.floor, now)
     if until != machine.floor.holds[UNTIL, row]:
         floors.postpone(machine.floor, machine.classes, machine.sketch, row, until)
+
+
+@verbs.remove.register(Nodes)
+def remove_from_nodes(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
+    advance(machine.floor, now)
+    code = floors.has_capacity(machine.floor)
+    if code == 0:
+        floors.absent(machine.floor, machine.sketch, node, gpu, begin, end, announced, -1)
+    return code
+
+
+@verbs.restore.register(Nodes)
+def restore_on_nodes(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
+    machine.state[RISES] += 1
+    advance(machine.floor, now)
+    floors.absent(machine.floor, machine.sketch, node, gpu, begin, end, announced, 1)
 
 
 @njit_noalloc

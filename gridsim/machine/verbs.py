@@ -54,6 +54,12 @@ def fits_until(machine, now, row, duration):  # type: ignore[no-untyped-def]
 
 
 @verb
+def ever_fits(machine, row):  # type: ignore[no-untyped-def]
+    """Return whether a request fits at some time, as far as the return of absent nodes is known."""
+    return True
+
+
+@verb
 def reserve(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
     """Reserve the earliest start of a request for *duration*; *more*: whether other reservations may follow.
 
@@ -119,6 +125,23 @@ def start_planned(machine, now, row):  # type: ignore[no-untyped-def]
 @verb
 def cancel(machine, now, row, until):  # type: ignore[no-untyped-def]
     """Release the resources of a running request until its expected end."""
+
+
+# Nodes and GPUs that fail or are in maintenance: they hold no capacity while they are absent.
+
+
+@verb
+def remove(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
+    """Remove the capacity of a node, or of one of its GPUs (-1: of the node), in ``[begin, end)``.
+
+    *end* is `NEVER` if the return is unknown; *announced* (0 or 1): whether the absence was known before it began. The
+    result is that of `reserve`.
+    """
+
+
+@verb
+def restore(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
+    """Restore from *now* on what `remove` removed with the same arguments."""
 
 
 # Requests whose number of cores is chosen when they start.

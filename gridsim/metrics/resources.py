@@ -35,8 +35,8 @@ def runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
         start, end = record.tasks.start_us, record.tasks.end_us
     row = np.flatnonzero(start < NEVER)
     start, end = start[row], end[row]
-    if record.tasks is None:
-        job, began, ended = record.earlier_runs()
+    job, began, ended = record.earlier_runs()
+    if len(job):
         row, start, end = np.append(row, job), np.append(start, began), np.append(end, ended)
     return start, end if record.until_us is None else np.minimum(end, record.until_us), row
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.availability import concerns_failures, failure_metrics
 from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
@@ -39,6 +40,7 @@ __all__ = [
     "ALL_METRICS",
     "COMPARISON_METRICS",
     "DEADLINE_METRICS",
+    "FAILURE_METRICS",
     "GRID_METRICS",
     "METRICS",
     "PREEMPTION_METRICS",
@@ -174,6 +176,23 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """Additional metrics if the policy preempts running jobs without guarantees."""
 
+FAILURE_METRICS: dict[str, Metric] = {
+    "failures": Metric("", None, "absences of nodes and GPUs by failure, before the last end"),
+    "availability": Metric("", "higher", "node-seconds without failure over all, from time 0 to the last end"),
+    "scheduled_availability": Metric("", "higher", "the same without maintenance windows and drains too"),
+    "gpu_availability": Metric("", "higher", "availability of single GPUs, without failures of their nodes"),
+    "interrupted_runs": Metric("", "lower", "runs that a failure or a window stopped"),
+    "failed": Metric("jobs", "lower", "jobs that a failure or a window ended"),
+    "useful_core_hours": Metric("core-hours", "higher", "run time times cores of completed jobs"),
+    "lost_core_hours": Metric("core-hours", "lower", "held core-hours without the useful ones"),
+    "goodput": Metric("", "higher", "useful core-seconds over those of the machine, from time 0 to the last end"),
+    "goodput_of_available": Metric("", "higher", "the same over the core-seconds without failures"),
+    "time_to_result_mean": Metric("s", "lower", "end minus submit, mean over completed jobs"),
+    "effective_ratio_mean": Metric("", "higher", "run time over last end minus first start, mean over completed jobs"),
+    "core_seconds_to_interruption": Metric("core-seconds", "higher", "held core-seconds per interrupted run"),
+}
+"""Additional metrics if nodes can fail."""
+
 RESOURCE_METRICS: dict[str, Metric] = {
     "resource_utilisation": Metric("", "higher", "allocated share of a resource; exclusive jobs have whole nodes"),
     "resource_used": Metric("", "higher", "share requested by running tasks; the rest is lost to exclusive use"),
@@ -200,6 +219,7 @@ ALL_METRICS = {
     **GRID_METRICS,
     **DEADLINE_METRICS,
     **PREEMPTION_METRICS,
+    **FAILURE_METRICS,
     **RESOURCE_METRICS,
     **PREDICTION_METRICS,
     **PROMISE_METRICS,
@@ -336,6 +356,8 @@ def metrics(
         found |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
     if concerns_preemption(record) if preemption is None else preemption:
         found |= preemption_metrics(record, kept)
+    if concerns_failures(record):
+        found |= failure_metrics(record)
     if record.tasks is None and (concerns_predictions(record) if predictions is None else predictions):
         found |= prediction_metrics(chosen)
     if concerns_resources(record):

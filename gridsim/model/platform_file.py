@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -36,11 +37,17 @@ _WORDS: dict[Any, str] = {
 def read_platform(path: str | Path) -> Platform:
     """Return the platform of a TOML file: tables ``platform``, and optionally ``network`` and ``shares``.
 
+    Instead of a file, ``128x64`` is a machine of 128 nodes of 64 cores, ``n1`` to ``n128``.
+
     Raises
     ------
     InputError
         With the file, the key and the expected value.
     """
+    if nodes := re.fullmatch(r"(\d+)x(\d+)", Path(path).name):
+        count, cores = (int(part) for part in nodes.groups())
+        with located(None, field="platform"):
+            return Platform.of_nodes([NodeGroup(group="n", count=count, capacity={"cores": cores})])
     path = Path(path)
     tables = read_toml(path)
     check_keys(tables, TABLES, "platform file", path or "the platform")

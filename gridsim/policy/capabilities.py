@@ -35,7 +35,7 @@ def capabilities_of(scheduler: Any) -> Capabilities:
     if isinstance(declared, Capabilities):
         return _with_more(_of_its_own(declared, scheduler), scheduler)
     partition = getattr(scheduler, "partition", None)
-    has: dict[str, Any] = {name: hasattr(scheduler, name) for name in _MEMBERS}
+    has: dict[str, Any] = {name: hasattr(scheduler, name) for name in _MEMBERS} | {"notified": _notified(scheduler)}
     return Capabilities(
         withdraws=hasattr(scheduler, "leaving"),
         sizes=partition is not None and not fixes_sizes(partition),
@@ -61,10 +61,17 @@ def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
     if is_own(scheduler):
         return declared
     more: dict[str, Any] = {name: True for name in _MEMBERS if not getattr(declared, name) and hasattr(scheduler, name)}
+    if notified := _notified(scheduler) - declared.notified:
+        more["notified"] = declared.notified | notified
     return replace(declared, **more) if more else declared
 
 
-_MEMBERS = ("plan", "expected_starts", "reasons", "alone", "held", "epoch", "site")
+_MEMBERS = ("plan", "expected_starts", "reasons", "alone", "epoch", "site")
+
+
+def _notified(scheduler: Any) -> frozenset[Any]:
+    """Return the methods for what is no job that a scheduler has."""
+    return frozenset(name for name in ("held", "capacity_changed") if hasattr(scheduler, name))
 
 
 def _guarantees(scheduler: Any) -> bool:

@@ -9,16 +9,18 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
+from gridsim.machine import verbs
 from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.demand_classes import DemandClasses
-from gridsim.machine.node_profile import EXCLUSIVE, GPU, Classes, Workspace
+from gridsim.machine.node_profile import EXCLUSIVE, GPU, Classes, NodeProfile, Workspace
 from gridsim.machine.nodes import FULL, LOGGED, PLACES, RISES, ROW, Log
-from gridsim.machine.placing import OUTSIDE, ready, take
+from gridsim.machine.nodes import Nodes as Machine
+from gridsim.machine.placing import OUTSIDE, Rule, ready, take
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
-from gridsim.policy.protocols import Nodes, Pieces, Placement, call, name_of
+from gridsim.policy.protocols import CapacityChange, Nodes, Pieces, Placement, call, name_of
 from gridsim.policy.queue import ClusterView
 
 
@@ -128,6 +130,21 @@ class PlacementLog:
         if classes > len(self.blocked):
             self.state[RISES] += 1  # no class is known to be blocked
             self.blocked = np.zeros(2 * classes, dtype=np.int64)
+
+    def change(self, change: CapacityChange, now: int) -> None:
+        """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""
+        for absence in change.restored:
+            verbs.restore(self._machine, now, *absence)
+        for absence in change.lost:
+            while code := verbs.remove(self._machine, now, *absence):
+                self.holdings.grow(code)
+
+    @property
+    def _machine(self) -> Machine:
+        held, own = self.holdings, (self.blocked, self.fresh, self.state)
+        rule: Any = held.rule
+        profile = NodeProfile(*held.floor), Classes(*held.classes), Workspace(*held.sketch), Rule(*rule)
+        return Machine(*profile, Log(*self.log), *own, running=self.log[0], counts=self.state)  # both are not used
 
     def take(self) -> tuple[IntArray, Place]:
         """Return the requests started since the last call and their placements, one row per request and node."""

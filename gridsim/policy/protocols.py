@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING",
+    "Absence",
     "Answers",
     "Capabilities",
+    "CapacityChange",
     "Changes",
     "Decision",
     "Lanes",
@@ -292,6 +294,43 @@ NOTHING = Decision()
 """Empty decision: no starts, stops or withdrawals, and no decision is due before the next event."""
 
 
+class Absence(NamedTuple):
+    """A node, or one of its GPUs, that holds no capacity in ``[begin, end)``, whole microseconds, as far as is known.
+
+    Attributes
+    ----------
+    node, gpu : int
+        Number of the node, and of its GPU; -1 for the whole node.
+    begin, end : int
+        The interval; *end* is `NEVER` if the return is unknown.
+    announced : bool
+        Whether it was announced before it began.
+    """
+
+    node: int
+    gpu: int
+    begin: int
+    end: int = NEVER
+    announced: bool = False
+
+
+class CapacityChange(NamedTuple):
+    """Change of the capacity of a machine of nodes at one instant.
+
+    Attributes
+    ----------
+    lost, restored : sequence of Absence
+        Absences that are known from now on, and earlier ones that are over; first *restored* is applied. An absence
+        whose end changes is in both.
+    requeued : sequence of int
+        Stopped requests that are queued again at this instant, at their previous places in the queue.
+    """
+
+    lost: Sequence[Absence] = ()
+    restored: Sequence[Absence] = ()
+    requeued: Sequence[int] = ()
+
+
 class Answers(NamedTuple):
     """Answers to requests in a compiled run, and runs that were stopped for other requests; whole microseconds.
 
@@ -451,9 +490,11 @@ class Capabilities:
     vectors : bool
         It starts requests where a machine of nodes and pools has the requested resources. Other schedulers support one
         pool of cores only.
-    held : bool
-        It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
-        microseconds; `ended` reports its end. On a machine of nodes ``held(request, until, now, placement)``.
+    notified : frozenset of {"held", "capacity_changed"}
+        Methods for what is no job, which it has. ``held(request, until, now)``: a request of a user process holds its
+        cores until an instant, whole microseconds; `ended` reports its end. On a machine of nodes ``held(request,
+        until, now, placement)``. ``capacity_changed(change, now)``: nodes or GPUs became absent or returned, a
+        `CapacityChange`; called after `ended` of all requests that were stopped, and before `settled`.
     compiled : frozenset of {"pool", "nodes", "windows"}
         Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
         run. For any of them it has ``passes(rows) -> LoopState``, the arrays of a scheduler state to which the
@@ -481,7 +522,7 @@ class Capabilities:
     takes_more: bool = True
     predicts: bool = False
     oracle: bool = False
-    held: bool = False
+    notified: frozenset[Literal["held", "capacity_changed"]] = frozenset()
     compiled: frozenset[Literal["pool", "nodes", "windows"]] = frozenset()
     in_python: str = ""
     vectors: bool = False
@@ -495,8 +536,9 @@ class Scheduler(Protocol):
     started requests hold theirs. A scheduler that does more than start requests declares it in ``capabilities``
     (`Capabilities`).
 
-    The cluster calls `ended` and `overran` to report events, `settled` once after all ends of an instant, `quote` and
-    `commit` for arrivals, and `dispatch` for the decision. The decision includes the next instant at which one is due
+    The cluster calls `ended` and `overran` to report events, ``capacity_changed`` after a change of the machine,
+    `settled` once after all ends of an instant, `quote` and `commit` for arrivals and requeued requests, and `dispatch`
+    for the decision. The decision includes the next instant at which one is due
     even if no event occurs.
     """
 

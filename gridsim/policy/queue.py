@@ -72,12 +72,16 @@ class Requests:
         Number of rows at the end that are reserved for jobs submitted later.
     used : int
         Number of rows in use; the remaining ones are still free.
+    stopped : set of int
+        Requests whose run was stopped by a failure, until they are queued again.
     ties : (2, n) int64
         Keys that order requests of equal rank before their row number (`gridsim.machine.queue_order`): the row of the
         job, or the same value for all if `moves`; and `ready`.
     """
 
-    def __init__(self, workload: Workload, *, rank: IntArray | None = None, spare: int = 0) -> None:
+    def __init__(
+        self, workload: Workload, *, rank: IntArray | None = None, spare: int = 0, moves: bool = False
+    ) -> None:
         tasks = workload.tasks
         rows: Any = slice(None) if tasks is None else tasks.job_rows()
         source = workload if tasks is None else tasks
@@ -86,7 +90,8 @@ class Requests:
         self.cores, self.estimate = readable(columns[0]), readable(columns[1])
         times = _writable(workload.submit[rows]), _writable(workload.deadline[rows])
         self.spare, self.used = spare, len(self.cores) - spare
-        self.moves = spare > 0 or workload.reactions is not None
+        self.moves = spare > 0 or moves or workload.reactions is not None
+        self.stopped: set[int] = set()
         # The workload's columns must not change.
         self.submit, self.deadline = (time.copy() if self.moves else readable(time) for time in times)
         self.moldable = workload.moldable
@@ -146,6 +151,11 @@ class Requests:
         if deadline[request] < NEVER:
             deadline[request] += later
             self.deadline_seconds[request] = deadline[request] / 1e6
+
+    def queue_again(self, request: int, now: int) -> None:
+        """Queue a request as if it was submitted at *now*; its deadline stays."""
+        self.submit[request] = self.ready[request] = now
+        self.submit_seconds[request] = now / 1e6
 
     def add(self, request: int, job: Workload, demands: Demands) -> None:
         """Fill a reserved row with the only job of a workload, submitted now, with these *demands*."""

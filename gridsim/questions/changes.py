@@ -19,6 +19,7 @@ from gridsim.metrics.agreement import ModelFailures
 from gridsim.metrics.compare import Difference
 from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
 from gridsim.model.decimal_numbers import MOST_CORES
+from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.site.parameters import licences_requested
 from gridsim.model.site_file import SetLimit
@@ -165,6 +166,7 @@ class Change(NamedTuple):
     *policy* is the changed policy, if the change affects it: for example with more nodes in a partition of its site.
     *transform* creates the changed jobs, and can be applied to other jobs. *nodes* are those added or removed, *pools*
     are the names of changed pools and the added units, *owners* are kind and name of those whose limit is set.
+    *failures* are failures of nodes that the unchanged case does not have.
     """
 
     label: str
@@ -176,6 +178,7 @@ class Change(NamedTuple):
     nodes: tuple[NodeChange, ...] = ()
     pools: tuple[tuple[str, int], ...] = ()
     owners: tuple[tuple[str, str], ...] = ()
+    failures: Failures | None = None
 
     def of(self, workload: Workload, make: Callable[[Workload], Workload]) -> Change:
         """Return the same change for the jobs that *make* creates from *workload*, the unchanged one."""

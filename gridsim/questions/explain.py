@@ -92,8 +92,9 @@ class Explanation:
     earlier : float
         Run time of the pieces before the last one, s, which is not part of the wait.
     cut, lost : int, float
-        Number and total time (s) of its runs that were killed to free cores for other jobs, which is not part of the
-        wait.
+        Number and total time (s) of its runs that were stopped, which is not part of the wait.
+    interrupted : bool
+        Whether failures or windows of nodes stopped these runs, and not other jobs.
     first_wait : float
         Seconds from the submission to its first start; for a chain of pieces equal to `wait`; NaN if it did not run.
     logged_wait : float or None
@@ -142,6 +143,7 @@ class Explanation:
     earlier: float = 0.0
     cut: int = 0
     lost: float = 0.0
+    interrupted: bool = False
     first_wait: float = math.nan
     logged_wait: float | None = None
     logged_reason: str = ""
@@ -220,6 +222,7 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
         earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
         cut=len(runs),
         lost=float(np.diff(runs).sum()),
+        interrupted=len(runs) > 0 and schedule.cut is not None and schedule.cut.interrupted,
         first_wait=float(runs[0, 0]) - submit if len(runs) else float(schedule.wait[row]),
         logged_wait=None if schedule.logged_start is None else float(schedule.logged_start[row]) - submit,
         logged_reason="" if schedule.logged_reason is None else str(schedule.logged_reason[row]),

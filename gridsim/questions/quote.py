@@ -82,6 +82,8 @@ def quote(
     sited = any(capabilities_of(setup.scheduler).site for setup in setups.values())
     cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)
+    if options.failures is not None:
+        raise InputError("a quote does not support failures; leave them out", field="failures")
     if not len(workload):
         raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:

@@ -166,6 +166,9 @@ class _Text(Columns):
 
 def _options(stored: Mapping[str, Any], folder: Path) -> Run:
     names = {it.name for it in fields(Run)}
+    if "failures" in stored["options"]:
+        message = "was simulated with failures or windows, which cannot be repeated from it; give the log, its"
+        raise InputError(f"{message} failures.csv with --failures, and the windows with --maintenance", path=folder)
     try:
         return Run(**{name: value for name, value in stored["options"].items() if name in names})
     except InputError as error:

@@ -29,11 +29,12 @@ _USERS = ("user", "account", "group")
 
 
 class CutRuns(NamedTuple):
-    """Runs that were killed to free cores for other jobs, by row: start and end, s."""
+    """Runs that were stopped, by row: start and end, s; for other jobs, or *interrupted* by absent nodes."""
 
     row: IntArray
     start: FloatArray
     end: FloatArray
+    interrupted: bool = False
 
 
 class JobSchedule(NamedTuple):
@@ -102,7 +103,9 @@ class JobSchedule(NamedTuple):
             calendar=calendar_of(workload.provenance),
             pieces=None if record.beyond is None else record.beyond.pieces + 1,
             earlier=None if record.beyond is None else seconds(record.beyond.held_us),
-            cut=None if (runs := cut_runs_of(record)) is None else CutRuns(runs[0], *map(seconds, runs[1:])),
+            cut=None
+            if (runs := cut_runs_of(record)) is None
+            else CutRuns(runs[0], seconds(runs[1]), seconds(runs[2]), record.interruptions is not None),
             prediction=None if record.predictions is None else seconds(record.predictions.prediction_us),
             short_of=lacking(record),
             logged_start=logged.get("start"),
@@ -165,14 +168,15 @@ def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArra
 
 
 def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
-    """Return row, start and end of each killed run before the last one of its job, whole microseconds."""
-    promises = record.promises
-    if promises is None or not len(promises.killed):
+    """Return row, start and end of each stopped run before the last one of its job, whole microseconds."""
+    pieces = 0 if record.beyond is None else len(record.beyond.job)
+    job, start, end = (column[: len(column) - pieces] for column in record.earlier_runs())
+    if not len(job):
         return None
-    earlier = promises.killed_end_us <= np.where(record.ran, record.start_us, -1)[promises.killed]
-    order = np.lexsort((promises.killed_start_us, promises.killed))
+    earlier = end <= np.where(record.ran, record.start_us, -1)[job]
+    order = np.lexsort((start, job))
     order = order[earlier[order]]
-    return promises.killed[order], promises.killed_start_us[order], promises.killed_end_us[order]
+    return job[order], start[order], end[order]
 
 
 def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
@@ -230,15 +234,16 @@ def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
 
 
 def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
-    """Return the killed runs before the last one of each job; None if no file contains any."""
-    path = folder / "killed_runs.csv"
-    if not path.is_file():
+    """Return the stopped runs before the last one of each job; None if no file contains any."""
+    there = [name for name in ("killed_runs", "runs") if (folder / f"{name}.csv").is_file()]
+    if not there:
         return None
-    told = read_run_table(folder, "killed_runs")
-    rows, begin, end = rows_of(job, told["job"], path), told["start"], told["end"]
+    tables = [read_run_table(folder, name) for name in there]
+    told = [(rows_of(job, it["job"], folder), it["start"], it["end"]) for it in tables]
+    rows, begin, end = (np.concatenate(columns) for columns in zip(*told, strict=True))
     order = np.lexsort((begin, rows))
     order = order[(end <= start[rows])[order]]
-    return CutRuns(rows[order], begin[order], end[order])
+    return CutRuns(rows[order], begin[order], end[order], "runs" in there)
 
 
 def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:

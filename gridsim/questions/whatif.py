@@ -237,7 +237,8 @@ class Pending:
         def record(change: Change) -> Awaited[Record]:
             told = None if progress is None else partial(progress, change.label)
             asked = policy if change.policy is None else change.policy
-            what = (change.workload, change.platform, asked, options)
+            own = options if change.failures is None else replace(options, failures=change.failures)
+            what = (change.workload, change.platform, asked, own)
             return workers.submit(record_under, *what, name=name, progress=told)
 
         as_it_is = Change(NOW, platform, workload)
@@ -266,6 +267,8 @@ class Pending:
         for it in self.changes:
             scheduler = fitted(make_policy(policy if it.policy is None else it.policy), it.platform)
             change = it.transform
+            if families and it.failures is not None:
+                raise InputError("cannot be repeated on replicas; leave out --shake and --resample", field="failures")
             if families and change is None and it.workload is not workload:
                 raise InputError(
                     f"'{it.label}' has another workload; give the transform that creates it", field="changes"

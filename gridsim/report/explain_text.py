@@ -81,12 +81,9 @@ def _chain(found: Explanation) -> str:
 
 
 def _lost(found: Explanation) -> str:
-    """Return text on killed runs, whose time is not part of the wait."""
-    return (
-        ""
-        if not found.cut
-        else f", in addition to {duration(found.lost)} in {counted(found.cut, 'run')} stopped for other jobs"
-    )
+    """Return text on stopped runs, whose time is not part of the wait."""
+    how = "interrupted by absent nodes" if found.interrupted else "stopped for other jobs"
+    return "" if not found.cut else f", in addition to {duration(found.lost)} in {counted(found.cut, 'run')} {how}"
 
 
 def _run(found: Explanation) -> str:

@@ -409,7 +409,7 @@ def _policy(
     """Return the waits of the shown jobs (-1: did not run), and run times if they depend on the policy."""
     part = record.select(shown)
     own = clock.ticks(part.workload.submit)
-    packed = {
+    packed: dict[str, Any] = {
         "label": label,
         "wait": narrowed(np.where(part.ran, clock.ticks(part.start_us) - own, -1)),
     }
@@ -426,6 +426,8 @@ def _policy(
             "began": narrowed(began),
             "lasted": narrowed(ended - began),
         }
+        if part.interruptions is not None:
+            packed["interrupted"] = True
     held = clock.held(part)
     if (held != runtime).any():
         packed["runtime"] = narrowed(held)

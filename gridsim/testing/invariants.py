@@ -58,6 +58,8 @@ class Schedule:
     cut_job, cut_start, cut_end : (k,) int64 or None
         Runs before the last one, killed to free cores for another job, or pieces of a chain: number of the job, start
         and end, whole microseconds.
+    first_start : (n,) int64 or None
+        First starts of jobs that failures interrupted, at which their waits end; None: waits end at `start`.
     cut_piece : (k,) bool or None
         Which of these are pieces of chains; None: none.
     limit : (n,) int64 or None
@@ -86,6 +88,7 @@ class Schedule:
     cut_start: IntArray | None = None
     cut_end: IntArray | None = None
     cut_piece: Mask | None = None
+    first_start: IntArray | None = None
     limit: IntArray | None = None
     pieces: IntArray | None = None
     allocations: Allocations | None = None
@@ -112,6 +115,7 @@ class Schedule:
             cut_job=record.workload.job[job] if len(job) or promises is not None else None,
             cut_start=start if len(job) or promises is not None else None,
             cut_end=end if len(job) or promises is not None else None,
+            first_start=None if record.interruptions is None else record.first_start_us,
             cut_piece=None if beyond is None else np.arange(len(job)) >= len(job) - len(beyond.job),
             limit=None if beyond is None else beyond.limit_us,
             allocations=None if record.allocations is None else _numbered(record.allocations, record.workload.job),
@@ -374,14 +378,15 @@ class _Checks:
             )
         wait = self.schedule.wait
         if wait is not None:
-            true = start - np.where(submit < NEVER, submit, self.submit) if submit is not None else start - self.submit
+            first = start if self.schedule.first_start is None else self.schedule.first_start
+            true = first - np.where(submit < NEVER, submit, self.submit) if submit is not None else first - self.submit
             true = true - self.before
             wrong = self.started & (wait < NEVER) & self.differ(wait, true)
             wrong &= self.known if submit is None else self.known | (submit < NEVER)
             yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
         goes_on = ~self.clipped & (self.overrun == "extend")
         held = np.where(goes_on, self.length, np.minimum(self.length, self.limit_of_length))
-        cut = self.status == Status.cancelled
+        cut = np.isin(self.status, (Status.cancelled, Status.failed))
         odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
         wrong = self.known & self.ran & odd
         yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))

@@ -62,7 +62,8 @@ STATUS_WORDS: Mapping[str, Status] = {
     "timeout": Status.killed_walltime,
     "failed": Status.completed,
 }
-"""Words for statuses, in lower case. A failed job held its cores for its run time, so it counts as completed."""
+"""Words for statuses, in lower case. A failed job held its cores for its run time, so it counts as completed;
+in a result directory of a run with failures of nodes, it was stopped."""
 
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
 _TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
@@ -89,6 +90,9 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
     path = Path(path)
     if path.is_dir():
         found = _with_earlier_runs(path, read_schedule(_table(path), columns=columns))
+        if (path / "failures.csv").is_file() and found.status is not None:
+            failed = read_run_table(path)["status"] == Status.failed.name
+            found = replace(found, status=np.where(failed, int(Status.failed), found.status))
         return replace(found, allocations=_own_allocations(path))
     if path.suffix == ".parquet":
         return _from_csv(_parquet(path), path, columns)
@@ -275,10 +279,18 @@ def _own_allocations(folder: Path) -> Allocations | None:
 
 def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
     """Return the schedule with the runs before jobs' last ones, if the directory contains any."""
-    there = [name for name in ("killed_runs", "pieces") if (folder / f"{name}.csv").is_file()]
+    there = [name for name in ("killed_runs", "runs", "pieces") if (folder / f"{name}.csv").is_file()]
     if not there:
         return schedule
     cut = [read_schedule(folder / f"{name}.csv") for name in there]
+    cut = [_without_last(it, schedule) if name == "runs" else it for it, name in zip(cut, there, strict=True)]
+    if "runs" in there:
+        runs = cut[there.index("runs")]
+        assert runs.start is not None
+        first, order = schedule.start.copy(), np.argsort(schedule.job)
+        rows = order[np.searchsorted(schedule.job, runs.job, sorter=order)]
+        np.minimum.at(first, rows, runs.start)
+        schedule = replace(schedule, first_start=first)
     return replace(
         schedule,
         cut_job=np.concatenate([each.job for each in cut]),
@@ -286,6 +298,14 @@ def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
         cut_end=np.concatenate([each.end for each in cut]),
         cut_piece=np.repeat([name == "pieces" for name in there], [len(each) for each in cut]),
     )
+
+
+def _without_last(runs: Schedule, schedule: Schedule) -> Schedule:
+    """Return the runs without the last one of each job, which the schedule has."""
+    last = set(zip(schedule.job.tolist(), schedule.start.tolist(), strict=True))
+    pairs = zip(runs.job.tolist(), runs.start.tolist(), strict=True)
+    kept = np.array([pair not in last for pair in pairs], dtype=np.bool_)
+    return replace(runs, job=runs.job[kept], start=runs.start[kept], end=runs.end[kept])
 
 
 def _text(path: Path) -> str:

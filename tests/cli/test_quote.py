@@ -12,9 +12,8 @@ import pytest
 
 import gridsim as gs
 from gridsim.cli import main
-from gridsim.cli.arguments import duration, instant
 from gridsim.errors import InputError
-from gridsim.model.dates import calendar_of
+from gridsim.model.dates import calendar_of, duration, instant
 from gridsim.model.time import NEVER, to_us
 from gridsim.questions.quote import busiest_moment
 from gridsim.record import Record, Status

@@ -50,7 +50,7 @@ def test_without_a_path_the_cases_that_come_with_gridsim_are_run(capsys: pytest.
     assert main(["verify"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"{len(lines) - 1} passed, 0 failed, 0 unsupported"
-    families = {"deadline-admission", "grid-dag", "machine", "moldable", "prediction"}
+    families = {"availability", "deadline-admission", "grid-dag", "machine", "moldable", "prediction"}
     assert {line.split()[1] for line in lines[:-1]} == families
 
 

@@ -26,6 +26,7 @@ class Leaf:
     """Replacement for a cluster that records its pieces."""
 
     demands = None  # of nodes and pools
+    all_absent = False
 
     def __init__(self, kind: str, cores: int) -> None:
         self.kind, self.cores, self.placed = kind, cores, list[list[int]]()

@@ -208,21 +208,26 @@ def test_capabilities_of_a_plain_file_are_those_of_its_methods() -> None:
 
 
 ALL: Any = frozenset({"pool", "nodes", "windows"})
+BOTH: Any = frozenset({"held", "capacity_changed"})
+CHANGES: Any = frozenset({"capacity_changed"})
 POOL: Any = frozenset({"pool"})
 
 
 @pytest.mark.parametrize(
     ("policy", "can"),
     [
-        ("easy", Capabilities(held=True, compiled=ALL, vectors=True)),
-        ("wfp3", Capabilities(held=True, compiled=ALL, vectors=True)),
-        ("easy?ordering=random", Capabilities(held=True, compiled=ALL - {"windows"}, vectors=True)),
-        ("random", Capabilities(held=True, vectors=True)),
-        ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
+        ("easy", Capabilities(notified=BOTH, compiled=ALL, vectors=True)),
+        ("wfp3", Capabilities(notified=BOTH, compiled=ALL, vectors=True)),
+        ("easy?ordering=random", Capabilities(notified=BOTH, compiled=ALL - {"windows"}, vectors=True)),
+        ("random", Capabilities(notified=BOTH, vectors=True)),
+        ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True, notified=CHANGES)),
         ("moldable-base", Capabilities(sizes=True, compiled=POOL, vectors=True)),
         ("moldable?partition=rigid", Capabilities(compiled=POOL, vectors=True)),
-        ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True)),
-        ("conservative?ordering=sjf", Capabilities(plan=True, effort=10, compiled=ALL - {"windows"}, vectors=True)),
+        ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True, notified=CHANGES)),
+        (
+            "conservative?ordering=sjf",
+            Capabilities(plan=True, effort=10, compiled=ALL - {"windows"}, vectors=True, notified=CHANGES),
+        ),
         (
             "qops",
             Capabilities(

@@ -145,21 +145,19 @@ def test_families_are_distinguished_by_kind_and_platform() -> None:
     assert set(WORDS) < set(FAMILIES) == {path.name for path in CASES.iterdir() if path.is_dir()}
 
 
-@pytest.mark.parametrize(
-    ("name", "changed"),
-    [
-        ("availability", {"platform": {"nodes": [4, 4]}}),
-        ("availability", {"platform": {"nodes": 2}}),
-        ("availability", {"kind": "energy"}),
-        ("availability", {"kind": "delay", "platform": {"nodes": [4, 4]}}),
-        ("availability", {"kind": "checkpoint"}),
-    ],
-)
-def test_a_case_of_a_family_that_is_not_built_is_unsupported_whatever_it_holds(name: str, changed: Any) -> None:
-    other = {**case(), **changed}
+@pytest.mark.parametrize("kind", ["energy", "delay", "checkpoint"])
+def test_a_kind_that_is_not_built_is_unsupported_whatever_it_holds(kind: str) -> None:
+    other = {**case(), "kind": kind, "platform": {"nodes": [4, 4]}}
     outcome = check(other)
-    assert (family(other), outcome.status) == (name, "unsupported")
-    assert outcome.messages == (f"the family '{name}' is not supported",)
+    assert (family(other), outcome.status) == ("availability", "unsupported")
+    assert outcome.messages == (f"the kind '{kind}' of the family 'availability' is not supported",)
+
+
+def test_cases_of_nodes_of_cores_alone_are_of_failures() -> None:
+    for platform in ({"nodes": [4, 4]}, {"nodes": 2}):
+        assert family({"kind": "schedule", "platform": platform}) == "availability"
+    groups = {"nodes": [{"count": 2, "capacity": {"cores": 4}}]}
+    assert family({"family": "availability", "kind": "schedule", "platform": groups}) == "availability"
 
 
 def test_moldable_times_agree_within_the_tolerance_of_the_case() -> None:

@@ -23,7 +23,16 @@ from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.protocols import LoopState, Offer, PlannedStarts, Start, integer_column, ranks_of, starts_of
+from gridsim.policy.protocols import (
+    CapacityChange,
+    LoopState,
+    Offer,
+    PlannedStarts,
+    Start,
+    integer_column,
+    ranks_of,
+    starts_of,
+)
 from gridsim.policy.queue import Promised, Requests, readable
 
 
@@ -296,7 +305,8 @@ class Plan:
         """
         columns = self.columns_for(requests)
         if self._log is None:
-            return LoopState("sized_plan_in_pool", (*columns, sizes)) if sizes else LoopState("plan_in_pool", columns)
+            loop, arrays = ("sized_plan_in_pool", (*columns, sizes)) if sizes else ("plan_in_pool", columns)
+            return LoopState(loop, arrays)
 
         def ask(now: int) -> tuple[Any, ...]:
             self._log.help(int(self.meta[cycle.STOPPED]))
@@ -361,10 +371,14 @@ class Plan:
     # -- searching -----------------------------------------------------------------------------------------------
 
     def earliest(self, request: int, now: int) -> int:
-        """Return the earliest start of a request from *now* on, if all others keep their planned starts."""
+        """Return the earliest start of a request from *now* on, if all others keep their planned starts.
+
+        `NEVER` if too many nodes are absent, and their return is unknown.
+        """
         if self._log is not None and request >= self.requests.known:
             self._log.learn()
-        return int(self._act(cycle.EARLIEST, now, request))
+        start = int(self._act(cycle.EARLIEST, now, request))
+        return start if start >= 0 else NEVER
 
     def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
         """Return the free cores from *now* on, for compiled searches: times, free cores, number of blocks."""
@@ -406,10 +420,11 @@ class Plan:
         PolicyError
             If it is no request, or does not fit at that start.
         """
-        if type(start) is not int or not 0 <= start < NEVER or request < 0:
+        held = self._log is None or start != NEVER
+        if held and (type(start) is not int or not 0 <= start < NEVER or request < 0):
             start = self._checked(request, start)
         self._ensure(1)
-        if self._log is not None:
+        if self._log is not None and held:
             length = int(self.estimate[request])
             if self._log.holdings.first_place(request, length, start, start + 1) < 0:
                 raise PolicyError(f"request {request} has no free capacity in this plan at {start / MICROSECOND} s")
@@ -459,6 +474,27 @@ class Plan:
         self.meta[TAIL] = head + len(rows)
         self.waiting[head : head + len(rows)], self.planned[head : head + len(rows)] = rows, starts
 
+    def change_capacity(self, change: CapacityChange, now: int) -> None:
+        """Remove the capacity of absent nodes and GPUs, and restore that of returned ones; `settle` then plans again.
+
+        If any is absent, all waiting requests are placed again in planned order, requeued ones first by their previous
+        start. If some only returned, the plan is compressed.
+        """
+        assert self._log is not None
+        self._log.change(change, now)
+        for request in change.requeued:
+            self.queue_again(request)
+        self.meta[cycle.OVERRAN] |= bool(change.lost)
+        self.meta[cycle.FRONTIER] = NEVER
+
+    def queue_again(self, request: int) -> None:
+        """Add a stopped request without a planned start; `settle` places it before all others that did not run."""
+        self._ensure(1)
+        self.meta[cycle.OVERRAN] = 1
+        rows, starts = self.order().copy(), self.planned_starts().copy()
+        at = int(np.searchsorted(starts, start := int(self.began[request]) - NEVER, side="right"))
+        self._set_waiting(np.insert(rows, at, request), np.insert(starts, at, start))
+
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Remove waiting requests from the plan; all others keep their starts."""
         rows, starts = self.order().copy(), self.planned_starts().copy()
@@ -466,7 +502,8 @@ class Plan:
         if self._log is None:
             self.adopt(PlannedStarts(rows[~gone], starts[~gone]), now)
             return
-        self._log.holdings.release_many(rows[gone], int(gone.sum()), now)
+        held = rows[gone & (starts < NEVER)]
+        self._log.holdings.release_many(held, len(held), now)
         self._set_waiting(rows[~gone], starts[~gone])
 
     def without(self, victim: int, now: int) -> Plan:
@@ -576,4 +613,4 @@ class Conservative:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         start = plan.earliest(request, now)
-        return Offer(start) if start + plan.estimate[request] <= deadline else None
+        return Offer(start) if min(start + plan.estimate[request], NEVER) <= deadline else None

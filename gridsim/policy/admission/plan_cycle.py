@@ -99,9 +99,12 @@ class PlanQueue(NamedTuple):
 
 @njit_noalloc
 def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
-    """Plan a request for a start *at* which it was just found to fit; return 0 or a code."""
+    """Plan a request for a start *at* which it was just found to fit; return 0 or a code.
+
+    A request that fits at no known time has the start `NEVER`, and holds nothing.
+    """
     meta, waiting, planned, duration = queue.meta, queue.waiting, queue.planned, queue.estimate[row]
-    code = move(machine, row, at, duration, NEVER)
+    code = move(machine, row, at, duration, NEVER) if at < NEVER else 0
     if code:
         return code
     waiting[meta[TAIL]], planned[meta[TAIL]] = row, at
@@ -214,10 +217,19 @@ def settle(now, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def replan(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Begin to place all waiting requests again, in planned order, given the running ones."""
-    meta, running = queue.meta, queue.running
+    """Begin to place all waiting requests again, in planned order, given the running ones.
+
+    Requests that hold nothing are the first ones, with negative starts: they were stopped; and the last ones, which
+    fitted at no known time.
+    """
+    meta, running, planned = queue.meta, queue.running, queue.planned
     open_cycle(machine, now)
-    release(machine, now, queue.waiting[meta[HEAD] : meta[TAIL]], meta[TAIL] - meta[HEAD])
+    first, last = meta[HEAD], meta[TAIL]
+    while first < last and planned[first] < 0:
+        first += 1
+    while last > first and planned[last - 1] >= NEVER:
+        last -= 1
+    release(machine, now, queue.waiting[first:last], last - first)
     for k in range(meta[RUNNING]):
         postpone(machine, now, running[1, k], running[0, k])
     meta[TASK], meta[AT] = REPLAN, meta[HEAD]
@@ -227,7 +239,7 @@ def replan(now, queue, machine):  # type: ignore[no-untyped-def]
 def compress(frontier, queue):  # type: ignore[no-untyped-def]
     """Begin to move all waiting requests to earlier starts, one after the other in the order of compression."""
     meta = queue.meta
-    if meta[COMPRESS] == NONE or meta[HEAD] == meta[TAIL]:
+    if meta[HEAD] == meta[TAIL] or (meta[COMPRESS] == NONE and queue.planned[meta[TAIL] - 1] < NEVER):
         return
     in_order = meta[COMPRESS] == IN_ORDER
     _write_order(queue)
@@ -242,6 +254,12 @@ def _write_order(queue):  # type: ignore[no-untyped-def]
     count = meta[COUNT] = meta[TAIL] - meta[HEAD]
     for k in range(count):
         order[k] = meta[HEAD] + k
+    if meta[COMPRESS] == NONE:  # only those without a start
+        count = 0
+        for k in range(meta[HEAD], meta[TAIL]):
+            order[count] = k
+            count += queue.planned[k] >= NEVER
+        meta[COUNT] = count
     if meta[COMPRESS] == BY_RANK:
         sort_places(order[:count], ranks, True, waiting, ties)
 
@@ -272,13 +290,16 @@ def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
         row, old = waiting[place], planned[place]
         if old > now:
             duration = queue.estimate[row]
-            new = earlier(machine, now, row, duration, old, meta[UNTIL], meta[AGAIN])
-            if new < old:
+            if old < NEVER:
+                new = earlier(machine, now, row, duration, old, meta[UNTIL], meta[AGAIN])
+            else:
+                new = earliest(machine, now, row, duration)
+            if 0 <= new < old:
                 code = move(machine, row, new, duration, old)
                 if code:
                     return code
                 planned[place] = new
-                meta[UNTIL] = max(meta[UNTIL], old + duration)
+                meta[UNTIL] = max(meta[UNTIL], min(old, NEVER - duration) + duration)
                 meta[MOVED] += 1
         meta[AT] += 1
     meta[TASK] = NOTHING
@@ -298,10 +319,10 @@ def _place(now, queue, machine):  # type: ignore[no-untyped-def]
     while meta[AT] < meta[TAIL]:
         row = waiting[meta[AT]]
         new = earliest(machine, now, row, estimate[row])
-        code = move(machine, row, new, estimate[row], NEVER)
+        code = move(machine, row, new, estimate[row], NEVER) if new >= 0 else 0
         if code:
             return code
-        planned[meta[AT]] = new
+        planned[meta[AT]] = new if new >= 0 else NEVER
         if new + estimate[row] > queue.granted[row]:
             queue.broken[row] = True
         meta[AT] += 1

@@ -30,6 +30,7 @@ from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
+    CapacityChange,
     Decision,
     LoopState,
     Placement,
@@ -105,7 +106,7 @@ class Backfilling:
             in_python = f"{name_of(self.ordering)} selects the next request, on a machine of nodes or several pools"
         return Capabilities(
             scope=scope,
-            held=not can.keep,
+            notified=frozenset({"capacity_changed"} if can.keep else {"held", "capacity_changed"}),
             compiled=frozenset(name for name in able if able[name]),
             in_python=in_python,
             predicts=predicts,
@@ -190,6 +191,11 @@ class Backfilling:
         """Allocate cores or nodes to a request that is no job."""
         self._state.hold(request, until, now, placement)
         self._holds |= {request}
+
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Record that nodes or GPUs are absent or have returned."""
+        assert isinstance(self._state, ListState)
+        self._state.capacity_changed(change, now)
 
     def ended(self, request: int, now: int) -> None:
         """Record that the request has ended."""

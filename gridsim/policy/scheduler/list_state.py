@@ -16,7 +16,7 @@ from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, beg
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.ordering import Shortest
-from gridsim.policy.protocols import LoopState, Placement, Start, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
 from gridsim.policy.scheduler import linear_priority, list_cycle
@@ -129,12 +129,13 @@ class ListState:
             self.machine = PoolMachine(cluster, self.arrays, 2 * (busy + promises) + 8)
         else:
             self.machine = NodesMachine(cluster, self.arrays, placement, rng)
+        self._ready_at = requests.ready.data
         self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
         self._begun = self.moves[0].data
         self._share = requests.labels["share"].data if ledger is not None else None
         self._meta = self.meta.data
         self.tail = self.ended_count = self._now = 0
-        self.blocked = False
+        self.blocked = self._unsteady = False  # unsteady: the first request may change although none has ended
         self.by_ready = False  # the queue is in the order in which requests became ready
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
         self._rank = None if tail is None else self.table[RANK].data
@@ -148,17 +149,30 @@ class ListState:
 
     def joined(self, request: int, now: int) -> None:
         """Add a waiting request *now*; the next cycle sorts it into the queue."""
+        if self.tail == len(self._waiting):
+            self._to_front()
         self._waiting[self.tail] = request
-        self._ready[request] = self._now = now
+        self._now = now
+        self._ready[request] = ready = self._ready_at[request]
         self.tail += 1
         if self.by_ready:
-            self._place[request] = now
+            self._place[request] = ready
         if self._predictions is not None:
             self._planned[request] = self._predictions.predicted(request)
         if self._tail_predicts and self._rank is not None:
             self._rank[request] = self._planned[request]
         elif self._tail_comes:
             self._rank_tail(np.array([request]), now)
+
+    def _to_front(self) -> None:
+        """Move the queue to the first place; with requeued requests there are more arrivals than places."""
+        head = self._meta[HEAD]
+        if not head:
+            raise PolicyError("more requests wait than exist: a request was queued twice")
+        waiting = self.table[QUEUE]
+        waiting[: self.tail - head] = waiting[head : self.tail].copy()
+        self.tail -= head
+        self._meta[HEAD], self._meta[TAIL] = 0, self._meta[TAIL] - head
 
     def _rank_tail(self, rows: IntArray, now: int) -> None:
         """Compute the ranks of some requests in the backfill order."""
@@ -277,6 +291,13 @@ class ListState:
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
         self.machine.hold(request, until, now, placement)
 
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""
+        assert isinstance(self.machine, NodesMachine)
+        self.blocked, self._unsteady, self._now = False, True, now
+        self._take_ends()
+        self.machine.change(change, now)
+
     def ended(self, request: int, now: int) -> None:
         """Record that a running request has released its cores."""
         self._gone[self.ended_count] = request
@@ -346,7 +367,7 @@ class ListState:
     def passed(self, count: int, now: int) -> Sequence[int]:
         """Update usage and flags after a cycle that started *count* requests; return them."""
         self.ended_count = 0
-        self.blocked = self.tail > self._meta[HEAD]
+        self.blocked = self.tail > self._meta[HEAD] and not self._unsteady
         if not count:
             return ()
         started: list[int] = self._begun[:count].tolist()

@@ -13,7 +13,7 @@ from gridsim.machine.nodes import FULL, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of, place_of
-from gridsim.policy.protocols import LoopState, Placement, Start, starts_of
+from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 
@@ -164,6 +164,10 @@ class NodesMachine:
         """Allocate its placement to a request that never waited."""
         assert placement is not None
         self._holdings.put_at(request, place_of(self._holdings, placement), now, until)
+
+    def change(self, change: CapacityChange, now: int) -> None:
+        """Change the capacity of nodes."""
+        self._log.change(change, now)
 
     def postpone(self, request: int, until: int, now: int) -> None:
         """Set the expected end of a running request."""

@@ -70,9 +70,9 @@ class MoldableBackfilling(Backfilling):
     def capabilities(self) -> Capabilities:
         """Capabilities, which depend on the parts."""
         sizes, scope = not fixes_sizes(self.partition), scope_of(self.ordering)
-        promises_nothing = isinstance(self.reserve, FirstFit)
+        notified: Any = frozenset({"held"} if isinstance(self.reserve, FirstFit) else ())
         compiled: Any = frozenset({"pool"} if scope == "cluster" else ())
-        return Capabilities(sizes=sizes, scope=scope, vectors=True, compiled=compiled, held=promises_nothing)
+        return Capabilities(sizes=sizes, scope=scope, vectors=True, compiled=compiled, notified=notified)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: empty queue, no running requests."""

@@ -30,8 +30,10 @@ from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
+    CapacityChange,
     Decision,
     LoopState,
+    Offer,
     Quote,
     Stop,
     ranks_of,
@@ -117,6 +119,8 @@ class Planned:
         able["windows"] = able["nodes"] and self.ordering is None
         in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
         compiled = frozenset(name for name in able if able[name])
+        notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
+        can = replace(can, notified=notified)
         return replace(can, compiled=compiled, vectors=on_nodes(self.admission), in_python=in_python)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
@@ -133,6 +137,7 @@ class Planned:
         self._plan.meta[cycle.HOLES] = not (in_order and shifts_left(self.admission))
         begin(self.ordering, rng)
         self._shapes = None
+        self._requeued = set[int]()  # already in the plan, before they are submitted again
         if self.partition is not None:
             sized = None if cluster.demands is None else cluster.demands.sized
             self._shapes = Shapes(cluster.requests, self.partition, cluster.cores, sized)
@@ -167,6 +172,8 @@ class Planned:
 
     def quote(self, request: int, now: int) -> Quote | None:
         """Return the admission's offer; None if it rejects the request."""
+        if request in self._requeued:
+            return Quote(request, Offer(self._plan.starts()[request]))
         if self._predictions is not None:
             self._plan.estimate[request] = self._predictions.predict(request, now)
         cores = self._size(request, now)
@@ -217,9 +224,16 @@ class Planned:
         """Admit the request with the offered start; after a kill the plan is compressed."""
         assert quote.offer is not None
         self._resize(quote)
+        if quote.request in self._requeued:
+            self._requeued.remove(quote.request)
+            return ()
         if self._predictions is not None:
             self._predictions.submitted(quote.request, int(self._plan.estimate[quote.request]))
-            self._promised[quote.request] = quote.offer.start
+            self._promised[quote.request] = min(quote.offer.start, self._promised[quote.request])
+        if quote.request in self._requests.stopped:  # after a delay, it returns to its previous place
+            self._plan.queue_again(quote.request)
+            self.settled(now)
+            return ()
         self._plan.take(quote.request, quote.offer, now)
         if quote.offer.kills:
             self._change(self._plan.compress_all, now)
@@ -229,6 +243,15 @@ class Planned:
         """Set the size of an admitted request to that of its quote."""
         if quote.cores and self._shapes is not None:
             self._plan.resize(quote.request, quote.cores, self._shapes.on(quote.request, quote.cores))
+
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Record that nodes or GPUs are absent or have returned; `settled` plans again."""
+        if self._predictions is not None:
+            for request in change.requeued:
+                self._plan.estimate[request] = self._predictions.predict(request, now)
+                self._predictions.submitted(request, int(self._plan.estimate[request]))
+        self._plan.change_capacity(change, now)
+        self._requeued.update(change.requeued)
 
     def ended(self, request: int, now: int) -> None:
         """Release the cores of the request, possibly before its expected end."""
@@ -269,7 +292,7 @@ class Planned:
         plan.settle(now)
         after = np.empty(len(self._requests), dtype=np.int64)
         after[plan.order()] = plan.planned_starts()
-        self._moved[rows] += after[rows] > before  # starts that became later
+        self._moved[rows] += (after[rows] > before) & (before >= 0)  # starts that became later
 
     def _change(self, change: Callable[[int], None], now: int) -> None:
         """Change the plan; if it is compressed by an ordering, evaluate that."""

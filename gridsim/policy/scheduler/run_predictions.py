@@ -100,7 +100,9 @@ class Predictions:
         self._began[request] = now
 
     def ended(self, request: int, now: int) -> None:
-        """Let the predictor learn the run time of a request, at most its estimate."""
+        """Let the predictor learn the run time of a request, at most its estimate; nothing from a run that was cut."""
+        if request in self._requests.stopped:
+            return
         ran = min(now - self._began[request], self._estimate[request])
         if self._learns:
             learn(request, ran, self._history)

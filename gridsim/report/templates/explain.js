@@ -318,7 +318,7 @@ const gridsimWhy = (() => {
       submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
       estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? waited(one, row) * tick : NaN,
-      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick,
+      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick, interrupted: one.interrupted,
       short: lacking, enough,
       ahead, ahead_work: aheadWork * tick, passed, passed_work: passedWork * tick,
       holders: others(held, held, total), passing: others(passing, held, total),
@@ -352,7 +352,7 @@ const gridsimWhy = (() => {
     if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...dateTexts(found)];
     if (found.wait <= 0 && found.pieces + found.cut === 1) return [`${asked}, and started at once under ${label}: ${freeText(found)}.`, ...dateTexts(found)];
     const chain = found.pieces > 1 ? `, summed over the ${number(found.pieces)} pieces of its chain` : "";
-    const lost = found.cut ? `, in addition to ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} stopped for other jobs` : "";
+    const lost = found.cut ? `, in addition to ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} ${found.interrupted ? "interrupted by absent nodes" : "stopped for other jobs"}` : "";
     const last = found.pieces + found.cut > 1 ? [`Its last ${found.cut ? "run" : "piece"} started ${duration(found.start - found.submit)} after submission; the following sentences cover the time until then.`] : [];
     const texts = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}${lost}.`, ...dateTexts(found), ...(found.scope === "nodes" ? reasonTexts(found) : capacityTexts(found)), ...last, queueText(found)];
     if (found.holders.length) {

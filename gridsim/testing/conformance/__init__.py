@@ -1,6 +1,6 @@
 """Conformance cases: JSON files that say what a schedule must be, and whether gridsim makes it.
 
-Five families of cases are built (`WORDS` maps words of three of them to gridsim's), and come with gridsim (`CASES`). A
+Six families of cases are built (`WORDS` maps words of three of them to gridsim's), and come with gridsim (`CASES`). A
 case passes only when everything that its ``expected`` holds was compared and agrees; what gridsim cannot do yet, or
 cannot compare, is *unsupported*.
 """

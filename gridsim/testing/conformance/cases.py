@@ -10,7 +10,7 @@ from typing import Any
 from gridsim.errors import GridsimError, InputError
 from gridsim.schema import check as check_schema
 from gridsim.schema import read_json
-from gridsim.testing.conformance import charges, deadline, grid, machine, moldable, prediction, ranges
+from gridsim.testing.conformance import availability, charges, deadline, grid, machine, moldable, prediction, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 from gridsim.testing.conformance.schemas import SCHEMAS
 
@@ -47,16 +47,19 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
     "prediction": {"schedule": prediction.check_schedule},
     "grid-dag": {"schedule": grid.check_schedule, "metrics": grid.check_metrics},
     "machine": {"schedule": machine.check_schedule, "fragmentation": machine.check_fragmentation},
+    "availability": {"schedule": availability.check_schedule},
 }
 """Kinds of cases in each family, and who checks them."""
 
 NOT_BUILT: Mapping[str, tuple[str, ...]] = {"availability": ("checkpoint", "energy", "delay")}
-"""Families that are specified and not built yet, and the kinds of cases that only they have."""
+"""Families that are not completely built, and the kinds of cases that only they have."""
 
 
 def family(case: Mapping[str, Any]) -> str:
     """Family of a case, by its kind and, where families share one, by how it words its platform and parameters."""
     kind = case.get("kind")
+    if isinstance(stated := case.get("family"), str):
+        return stated
     if kind == "schedule":
         return _of_schedule(case)
     kinds = [*FAMILIES.items(), *NOT_BUILT.items()]
@@ -109,8 +112,8 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
         path is given.
     """
     name, kind = family(case), case.get("kind")
-    if name in NOT_BUILT:
-        return Outcome.cannot(f"the family '{name}' is not supported")
+    if kind in NOT_BUILT.get(name, ()):
+        return Outcome.cannot(f"the kind '{kind}' of the family '{name}' is not supported")
     checks = FAMILIES.get(name, {}).get(str(kind))
     if checks is None:
         return Outcome.cannot(f"unknown kind '{kind}'")

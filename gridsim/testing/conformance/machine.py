@@ -24,6 +24,9 @@ _GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partiti
 _WORDS = ("gpu_kinds", "features", "partitions")
 _COUNTS = ("cores", "tasks", "gpu", "min_nodes", "max_nodes", "tasks_per_node")
 _TIMES = ("submit", "estimate", "runtime")
+JOB = ("id", *_TIMES, *_COUNTS, *_WORDS, "each", "exclusive", "pools")
+"""Fields of a job."""
+
 _PARAMETERS = ("placement", "align", "typical", "resources", "depth", "compress")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
 _ROUNDING = 1e-12
@@ -54,12 +57,13 @@ def check_schedule(case: Mapping[str, Any], scheduler: Scheduler | None = None) 
         What makes the schedules; gridsim where left out.
     """
     known_only(case, (*PROSE, "platform", "jobs", "runs"), "the case holds")
-    platform = _platform(case["platform"])
+    platform = platform_of(case["platform"])
     workload = _workload(case["jobs"])
     return Outcome.of([_run(spec, workload, platform, scheduler or _simulated) for spec in case["runs"]])
 
 
-def _platform(words: Mapping[str, Any]) -> Platform:
+def platform_of(words: Mapping[str, Any]) -> Platform:
+    """Return the machine of a case."""
     known_only(words, ("pools", "nodes"), "the platform has")
     groups: list[NodeGroup] = []
     for group in words.get("nodes", ()):
@@ -74,20 +78,20 @@ def _platform(words: Mapping[str, Any]) -> Platform:
 
 
 def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
-    known = ("id", *_TIMES, *_COUNTS, *_WORDS, "each", "exclusive", "pools")
     for job in jobs:
-        known_only(job, known, "a job has")
+        known_only(job, JOB, "a job has")
     ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
     return Workload.from_columns(
         job=[job["id"] for job in ordered],
         submit=[job["submit"] for job in ordered],
         estimate=[max(1, job["estimate"]) for job in ordered],
         runtime=[max(1, job["runtime"]) for job in ordered],
-        demands=Demands.of([_demand(job) for job in ordered]),
+        demands=Demands.of([demand_of(job) for job in ordered]),
     )
 
 
-def _demand(job: Mapping[str, Any]) -> Demand:
+def demand_of(job: Mapping[str, Any]) -> Demand:
+    """Return the demand of a job."""
     given: dict[str, Any] = {name: job[name] for name in (*_COUNTS, "each", "exclusive", "pools") if name in job}
     return Demand(**given | {name: tuple(job[name]) for name in _WORDS if name in job})
 
@@ -95,7 +99,7 @@ def _demand(job: Mapping[str, Any]) -> Demand:
 def _typical(tasks: Sequence[Mapping[str, Any]]) -> list[tuple[Demand, int]]:
     for task in tasks:
         known_only(task, ("each", "gpu", "gpu_kinds", "count"), "a typical task has")
-    return [(_demand({"tasks": 1, **task}), task["count"]) for task in tasks]
+    return [(demand_of({"tasks": 1, **task}), task["count"]) for task in tasks]
 
 
 def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, scheduler: Scheduler) -> Run:
@@ -144,7 +148,7 @@ def check_fragmentation(case: Mapping[str, Any], fragments: Fragments | None = N
     runs = []
     for index, point in enumerate(case["points"]):
         known_only(point, ("node", "free", "gpus_free", "fragments"), "the point holds")
-        platform = _platform({"nodes": [{**point["node"], "count": 1}]})
+        platform = platform_of({"nodes": [{**point["node"], "count": 1}]})
         found = (fragments or _fragments)(platform, typical, point["free"], point["gpus_free"])
         comparison = Comparison()
         comparison.equal("fragments", found, point["fragments"])
@@ -157,11 +161,11 @@ def _simulated(workload: Workload, platform: Platform, algorithm: str, parameter
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import simulate
 
-    record = simulate(workload, platform=platform, policy=_policy(make_policy, algorithm, parameters)).record
+    record = simulate(workload, platform=platform, policy=policy_of(make_policy, algorithm, parameters)).record
     return {row["job"]: row for row in _rows(record, platform)}, _shares(record)
 
 
-def _policy(make_policy: Callable[[Any], Any], algorithm: str, parameters: Mapping[str, Any]) -> Any:
+def policy_of(make_policy: Callable[[Any], Any], algorithm: str, parameters: Mapping[str, Any]) -> Any:
     """A policy of gridsim with the parameters of a run."""
     from gridsim import registry
 

@@ -253,11 +253,34 @@ _MACHINE = {
     },
 }
 
+_OUTAGE: Schema = {
+    "nodes?": [WHOLE],
+    "gpus?": {_DIGITS: [Number(0, 64, whole=True)]},
+    "down": _WHOLE_SECONDS,
+    "up?": (_WHOLE_SECONDS, None),
+}
+_AVAILABILITY: dict[str, Schema] = {
+    "schedule": {
+        "platform": {"nodes": [(_CORES, {**_GROUP, "count": _GROUP["count?"]})], "pools?": _AMOUNTS},
+        "jobs": [{**_NODE_JOB, "nodes?": _CORES, "node_cores?": _CORES, "max_restarts?": (_AMOUNT, None), str: ANY}],
+        "runs": [
+            {
+                "algorithm": str,
+                "parameters": {str: ANY},
+                "failures?": [_OUTAGE],
+                "windows?": [ANY],
+                "expected": {"jobs": [_EXPECTED_JOB], "runs": [{"job": WHOLE, "run": WHOLE}]},
+            }
+        ],
+    }
+}
+
 SCHEMAS: Mapping[str, Mapping[str, Schema]] = {
     "deadline-admission": _DEADLINE,
     "moldable": _MOLDABLE,
     "prediction": _PREDICTION,
     "grid-dag": _GRID,
     "machine": _MACHINE,
+    "availability": _AVAILABILITY,
 }
 """Schemas by family and kind."""

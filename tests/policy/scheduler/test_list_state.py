@@ -86,6 +86,7 @@ def test_tasks_of_equal_rank_wait_by_job_then_ready_time_then_index() -> None:
     tasks = Tasks.from_edges(counts=[3, 1], runtime=[1] * 4, cores=[1] * 4, edges=[])
     one = state(jobs=Workload.from_tasks(tasks, submit=[0, 0]))
     for request, ready in ((3, 0), (2, 5), (1, 7), (0, 7)):
+        one.requests.ready[request] = ready * SECOND
         one.joined(request, ready * SECOND)
     one.take_in()
     assert one.rows().tolist() == [2, 0, 1, 3]

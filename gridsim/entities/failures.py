@@ -1,0 +1,283 @@
+"""Process that removes failed nodes and GPUs, and nodes in windows, stops their requests, and restores them."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from simpy import Event
+
+from gridsim.entities.clock import Clock, Instant, PriorityEvent
+from gridsim.entities.cluster import Cluster
+from gridsim.errors import located
+from gridsim.model.failures import Failure, Failures, Machines, Part
+from gridsim.model.time import NEVER, IntArray, to_us
+from gridsim.model.windows import PlannedWindow, Window, planned
+from gridsim.policy.protocols import Absence, CapacityChange
+from gridsim.policy.queue import Requests
+from gridsim.record import FAILURE, REASONS
+
+_ANNOUNCE, _BEGIN, _END = range(3)
+"""Order of the steps of windows within an instant."""
+
+_Key = tuple[int, Part]
+"""Cluster, and node or GPU."""
+
+
+class Breakdowns:
+    """Apply failures and windows in order of time; failures of one node that overlap or touch are one absence.
+
+    Parameters
+    ----------
+    clusters : sequence of Cluster
+        Clusters with nodes, whose schedulers have ``capacity_changed``.
+    options : Failures
+        Knowledge of repairs, windows, and what happens to stopped requests.
+    machines : Machines
+        Nodes of the clusters.
+    seed : int
+        Seed of the scenario.
+    provenance : mapping
+        Provenance of the workload, which may define the dates of windows.
+    """
+
+    def __init__(
+        self,
+        env: Clock,
+        clusters: Sequence[Cluster],
+        requests: Requests,
+        options: Failures,
+        machines: Machines,
+        seed: int,
+        instant: Instant,
+        provenance: Mapping[str, Any],
+    ) -> None:
+        self._env, self._clusters, self._requests = env, clusters, requests
+        self._options, self._machines, self._priority = options, machines, instant.capacity
+        self._failures = options.failures(machines, seed)
+        self._announced, self._delay = options.repair == "announced", to_us(options.requeue_delay)
+        self._next = next(self._failures, None)
+        self._ups: list[tuple[int, int, Failure]] = []  # by end
+        self._until: dict[_Key, list[int]] = defaultdict(list)  # ends of the failures of each absent part
+        self._known: dict[_Key, Absence] = {}  # failures, as far as schedulers know
+        self._since: dict[_Key, int] = {}
+        self._past: list[tuple[int, int, int, Part, int]] = []  # begin, end and reason of absences that are over
+        self._steps: list[tuple[int, int, int]] = []  # instant and number of the steps of each window
+        self._windows: list[tuple[PlannedWindow, list[_Key]]] = []
+        self._open: set[int] = set()  # announced windows that are not over
+        self._begun: dict[int, int] = {}  # begins of windows that are not over
+        self._inside: dict[_Key, set[int]] = defaultdict(set)  # windows that have begun, of each node
+        self._restarts: dict[int, int] = defaultdict(int)
+        self._limits = requests.labels.get("max_restarts")
+        self._then = requests.labels.get("on_failure")
+        self._count, self._expected = 0, NEVER
+        for window in planned(options.windows, machines.nodes, provenance):
+            self._add(window)
+        self._expect()
+
+    def absences(self) -> tuple[tuple[str, ...], int, IntArray]:
+        """Return the names of all nodes, the number of GPUs, and all absences so far in order of time.
+
+        Returns
+        -------
+        names : tuple of str
+            As in `gridsim.record.Interruptions`.
+        gpus : int
+            Number of GPUs.
+        absences : (5, f) int64
+            Index of the node, number of the GPU, reason, begin and end.
+        """
+        first = np.cumsum([0, *(len(each.nodes) for each in self._machines.capacities)]).tolist()
+        present = [(self._since[key], max(ends), *key, FAILURE) for key, ends in self._until.items() if ends]
+        for number, began in self._begun.items():
+            window, keys = self._windows[number]
+            present += [(began, window.end, *key, REASONS.index(window.kind)) for key in keys]
+        rows = sorted((*self._past, *present))
+        table = [(first[cluster] + part[0], part[1], reason, down, up) for down, up, cluster, part, reason in rows]
+        gpus = sum(int(each.gpus.sum()) for each in self._machines.capacities)
+        return self._machines.nodes, gpus, np.array(table, dtype=np.int64).reshape(-1, 5).T
+
+    @property
+    def lost_part(self) -> bool:
+        """True if a node or GPU is absent and will not return."""
+        lasting = any(self._windows[number][0].over >= NEVER for number in self._begun)
+        return lasting or any(NEVER in ends for ends in self._until.values())
+
+    @property
+    def _returning(self) -> bool:
+        """True if an absent node or GPU returns."""
+        return bool(self._ups) or any(self._windows[number][0].over < NEVER for number in self._open)
+
+    def _expect(self) -> None:
+        """Schedule the next instant of a failure, a return, or a step of a window."""
+        due = [*(each[0][0] for each in (self._ups, self._steps) if each), NEVER]
+        at = min(*due, NEVER if self._next is None else self._next.down)
+        if at < min(self._expected, NEVER):
+            self._expected = at
+            PriorityEvent(self._env, at - self._env.instant, self._priority, self._happen)
+
+    def _happen(self, _: Event) -> None:
+        now = self._env.instant
+        if now != self._expected or (not self._returning and self._env.quiet):
+            return  # superseded by an earlier event; or nothing runs, arrives or returns: the run is over
+        self._expected = NEVER
+        self._change(now)
+        self._expect()
+
+    def fail(self, nodes: Sequence[str], now: int, until: int) -> None:
+        """Let nodes and GPUs fail in the present instant, in addition, until an instant in whole microseconds."""
+        state = _Changes()
+        for cluster, parts in self._machines.parts(nodes).items():
+            self._begin(Failure(now, until, cluster, tuple(parts)), state)
+        self._apply(now, state)
+        self._expect()
+
+    def announce(self, window: Window, now: int, provenance: Mapping[str, Any]) -> None:
+        """Announce a window in the present instant, in addition."""
+        for each in planned([window], self._machines.nodes, provenance):
+            self._add(replace(each, announced=now))
+        self._change(now)
+        self._expect()
+
+    def _add(self, window: PlannedWindow) -> None:
+        with located(window.origin or None, field=f"window.{window.id or len(self._windows)}.nodes"):
+            found = [(cluster, (node, -1)) for cluster, node in map(self._machines.node, window.nodes)]
+        heapq.heappush(self._steps, (window.announced, _ANNOUNCE, len(self._windows)))
+        self._windows.append((window, found))
+
+    def _change(self, now: int) -> None:
+        """Apply all returns and failures of an instant, then the steps of windows."""
+        state = _Changes()
+        while self._ups and self._ups[0][0] == now:
+            _, _, failure = heapq.heappop(self._ups)
+            for part in failure.parts:
+                key = failure.cluster, part
+                state.failing.setdefault(key, True)
+                self._until[key].remove(failure.up)
+        while self._next is not None and self._next.down == now:
+            self._begin(self._next, state)
+            self._next = next(self._failures, None)
+        while self._steps and self._steps[0][0] <= now:
+            _, step, number = heapq.heappop(self._steps)
+            self._step(step, number, now, state)
+        self._apply(now, state)
+
+    def _begin(self, failure: Failure, state: _Changes) -> None:
+        self._count += 1
+        for part in failure.parts:
+            state.failing.setdefault((failure.cluster, part), bool(self._until[failure.cluster, part]))
+            self._until[failure.cluster, part].append(failure.up)
+        if failure.up < NEVER:
+            heapq.heappush(self._ups, (failure.up, self._count, failure))
+
+    def _step(self, step: int, number: int, now: int, state: _Changes) -> None:
+        """Announce, begin or end a window."""
+        window, keys = self._windows[number]
+        reason = REASONS.index(window.kind)
+        if step == _ANNOUNCE:
+            self._open.add(number)
+            if window.begin < window.deleted:
+                heapq.heappush(self._steps, (max(now, window.begin), _BEGIN, number))
+            if window.over < NEVER:
+                heapq.heappush(self._steps, (window.over, _END, number))
+        elif step == _BEGIN:
+            self._begun[number] = now
+            for key in keys:
+                self._inside[key].add(number)
+                state.touched.add(key)
+                if window.stops:
+                    state.hit.append((key, reason))
+        else:
+            self._open.remove(number)
+            began = self._begun.pop(number, None)
+            for key in keys if began is not None else ():
+                self._past.append((began or 0, now, *key, reason))
+                self._inside[key].remove(number)
+                state.touched.add(key)
+        if step != _BEGIN:
+            table = state.lost if step == _ANNOUNCE else state.restored
+            for cluster, (node, _) in keys:
+                absence = Absence(node, -1, window.begin, window.end, window.announced < window.begin)
+                table[cluster].append(absence)
+
+    def _apply(self, now: int, state: _Changes) -> None:
+        """Notify the clusters of the changes of an instant."""
+        failed: list[tuple[_Key, int]] = []
+        for key, was_absent in state.failing.items():
+            (cluster, part), until = key, self._until[key]
+            state.touched.add(key)
+            if until and not was_absent:
+                self._since[key] = now
+                failed.append((key, FAILURE))
+            elif not until and was_absent:
+                self._past.append((self._since[key], now, cluster, part, FAILURE))
+            absence = Absence(*part, now, max(until) if self._announced else NEVER) if until else None
+            known = self._known.get(key)
+            if absence is not None and known is not None and absence.end == known.end:
+                continue
+            if known is not None:
+                state.restored[cluster].append(self._known.pop(key))
+            if absence is not None:
+                self._known[key] = absence
+                state.lost[cluster].append(absence)
+        for cluster in sorted({cluster for cluster, _ in state.touched} | {*state.lost, *state.restored}):
+            change = CapacityChange(tuple(state.lost[cluster]), tuple(state.restored[cluster]))
+            ends = {key[1]: self._end_of(key) for key in state.touched if key[0] == cluster}
+            hits = [(part, reason) for (of, part), reason in (*failed, *state.hit) if of == cluster]
+            machine = self._clusters[cluster]
+            machine.change_capacity(change, ends, self._hit(machine, hits, now), self._again)
+
+    def _end_of(self, key: _Key) -> int | None:
+        """Return the known end of the present absence of a node or GPU; None if it is present."""
+        ends = [self._windows[number][0].end for number in self._inside[key]]
+        if key in self._known:
+            ends.append(self._known[key].end)
+        return max(ends, default=None)
+
+    def _hit(self, cluster: Cluster, hits: Iterable[tuple[Part, int]], now: int) -> dict[int, int]:
+        """Return the requests on failed nodes and GPUs, and of windows that begin, with the reason; in their order.
+
+        Requests that end now are left out.
+        """
+        found: dict[int, int] = {}
+        submit = self._requests.submit
+        for reason, group in groupby(hits, key=lambda it: it[1]):
+            there = {request for part, _ in group for request in cluster.machine.on(*part)}
+            for request in sorted(there, key=lambda request: (int(submit[request]), request)):
+                if not cluster.ends(request, now):
+                    found.setdefault(request, reason)
+        return found
+
+    def _again(self, request: int) -> tuple[int, bool] | None:
+        """Return the delay of a stopped request and whether it keeps its place in the queue; None if it failed."""
+        options, most = self._options, self._options.max_restarts
+        if self._limits is not None and (own := _of(self._limits, request)) is not None:
+            most = own
+        then = options.on_failure
+        if self._then is not None and (how := _of(self._then, request)) is not None:
+            then = "cancel" if how else "requeue"
+        if then == "cancel" or (most is not None and self._restarts[request] >= most):
+            return None
+        self._restarts[request] += 1
+        return self._delay, options.requeue == "original"
+
+
+def _of(column: IntArray, request: int) -> int | None:
+    value = int(column[request])
+    return None if value < 0 else value
+
+
+@dataclass
+class _Changes:
+    """Changes of one instant: failing parts with their previous state, and steps of windows."""
+
+    failing: dict[_Key, bool] = field(default_factory=dict)
+    touched: set[_Key] = field(default_factory=set)
+    hit: list[tuple[_Key, int]] = field(default_factory=list)
+    lost: dict[int, list[Absence]] = field(default_factory=lambda: defaultdict(list))
+    restored: dict[int, list[Absence]] = field(default_factory=lambda: defaultdict(list))

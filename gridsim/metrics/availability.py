@@ -1,0 +1,111 @@
+"""Failures: availability of nodes, interrupted runs, and work that was useful or lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
+from gridsim.record import FAILURE, REASONS, Interruptions, Record, Status
+
+
+def concerns_failures(record: Record) -> bool:
+    """Return whether nodes could fail in a run."""
+    return record.interruptions is not None
+
+
+def useful_core_seconds(record: Record) -> FloatArray:
+    """Return the run time times cores of each job (task of DAG jobs) that completed, 0 for others; core-seconds."""
+    _, _, status, runtime = _last_runs(record)
+    return np.where(status == Status.completed, record.given * seconds(runtime), 0.0)
+
+
+def lost_core_seconds(record: Record) -> FloatArray:
+    """Return the core-seconds that each job (task of DAG jobs) held in all its runs, without the useful ones."""
+    start, end, *_ = _last_runs(record)
+    held = np.where((start < NEVER) & (end < NEVER), end - start, 0)
+    job, began, ended = record.earlier_runs()
+    np.add.at(held, job, ended - began)
+    return record.given * seconds(held) - useful_core_seconds(record)
+
+
+def _last_runs(record: Record) -> tuple[IntArray, IntArray, npt.NDArray[np.int8], IntArray]:
+    """Return start, end, status and run time of the last run of each job or task."""
+    if record.tasks is not None and record.workload.tasks is not None:
+        return record.tasks.start_us, record.tasks.end_us, record.tasks.status, record.workload.tasks.runtime
+    return record.start_us, record.end_us, record.status, record.workload.runtime
+
+
+def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
+    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), and reason."""
+    found = record.interruptions
+    assert isinstance(found, Interruptions)
+    start, end, status, _ = _last_runs(record)
+    last = np.flatnonzero((start < NEVER) & (end < NEVER))
+    rows = np.concatenate([found.job, last])
+    began, ended = np.concatenate([found.start_us, start[last]]), np.concatenate([found.end_us, end[last]])
+    words = [REASONS[reason] for reason in found.reason.tolist()]
+    reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
+    words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
+    order = np.lexsort((began, rows))
+    return rows[order], began[order], ended[order], [words[at] for at in order.tolist()]
+
+
+def down_seconds(record: Record, until: int, *, gpus: bool = False) -> float:
+    """Return the node-seconds (or GPU-seconds) of failures before an instant, whole microseconds."""
+    found = record.interruptions
+    assert found is not None
+    of_kind = ((found.gpu >= 0) == gpus) & (found.kind == FAILURE)
+    return float(seconds(np.minimum(found.up_us[of_kind], until) - np.minimum(found.down_us[of_kind], until)).sum())
+
+
+def absent_seconds(record: Record, until: int) -> float:
+    """Return the node-seconds of failures and windows before an instant, whole microseconds; overlaps count once."""
+    found = record.interruptions
+    assert found is not None
+    rows = np.flatnonzero(found.gpu < 0)
+    rows = rows[np.lexsort((found.down_us[rows], found.node[rows]))]
+    total, last, reached = 0, -1, 0
+    for node, down, up in np.array([found.node, found.down_us, found.up_us]).T[rows].tolist():
+        reached = down if node != last else max(reached, down)
+        total += max(0, min(up, until) - min(reached, until))
+        last, reached = node, max(reached, up)
+    return total / 1e6
+
+
+def failure_metrics(record: Record) -> dict[str, float]:
+    """Return `gridsim.metrics.summary.FAILURE_METRICS` from time 0 to the last end."""
+    found = record.interruptions
+    assert found is not None
+    start, end, status, runtime = _last_runs(record)
+    until = int(end[end < NEVER].max(initial=0))
+    useful, lost = float(useful_core_seconds(record).sum()), float(lost_core_seconds(record).sum())
+    nodes, gpus = found.nodes * until / 1e6, found.gpus * until / 1e6
+    done = status == Status.completed
+    first = start.copy()
+    np.minimum.at(first, found.job, found.start_us)
+    response = record.response[record.status == Status.completed]
+    interrupted = len(found.job) + int(np.count_nonzero(status == Status.failed))
+    up = nodes - down_seconds(record, until)
+    windows = {}
+    if (found.kind != FAILURE).any():
+        windows["scheduled_availability"] = 1 - absent_seconds(record, until) / nodes if nodes else float("nan")
+    return {
+        "failures": float(np.count_nonzero((found.down_us < until) & (found.kind == FAILURE))),
+        "availability": up / nodes if nodes else float("nan"),
+        **windows,
+        "gpu_availability": 1 - down_seconds(record, until, gpus=True) / gpus if gpus else float("nan"),
+        "interrupted_runs": float(interrupted),
+        "failed": float(np.count_nonzero(record.status == Status.failed)),
+        "useful_core_hours": useful / 3600,
+        "lost_core_hours": lost / 3600,
+        "goodput": useful / (record.cores * until / 1e6) if until else float("nan"),
+        "goodput_of_available": useful * nodes / (record.cores * until / 1e6 * up) if until and up else float("nan"),
+        "time_to_result_mean": float(response.mean()) if len(response) else float("nan"),
+        "effective_ratio_mean": _mean(runtime[done] / (end - first)[done]),
+        "core_seconds_to_interruption": (useful + lost) / interrupted if interrupted else float("nan"),
+    }
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")

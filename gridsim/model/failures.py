@@ -1,0 +1,409 @@
+"""Failures of nodes and GPUs (a recorded trace, or drawn times), windows, and their consequences for jobs."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from gridsim.errors import InputError, check_keys, located
+from gridsim.files import csv_records
+from gridsim.model.capacity import Capacity
+from gridsim.model.dates import duration
+from gridsim.model.time import NEVER, IntArray, to_us
+from gridsim.model.windows import Window
+
+Failing = Literal["exponential", "weibull"]
+Repairing = Literal["exponential", "lognormal", "fixed"]
+Repair = Literal["unknown", "announced"]
+Requeue = Literal["original", "behind"]
+Scope = Literal["node", "gpu", "group"]
+
+Part = tuple[int, int]
+"""Number of a node and of its GPU; -1 for the whole node."""
+
+
+class Failure(NamedTuple):
+    """Nodes and GPUs of one cluster that are absent in ``[down, up)``, whole microseconds; *up* is `NEVER` if lost."""
+
+    down: int
+    up: int
+    cluster: int
+    parts: tuple[Part, ...]
+
+
+class Machines(NamedTuple):
+    """Nodes of the clusters of a run, and the names of the clusters."""
+
+    capacities: Sequence[Capacity]
+    names: Sequence[str]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes, of several clusters as ``cluster/node``."""
+        pairs = zip(self.names, self.capacities, strict=True)
+        return tuple(node if len(self.names) == 1 else f"{name}/{node}" for name, it in pairs for node in it.nodes)
+
+    def parts(self, nodes: Sequence[str]) -> dict[int, list[Part]]:
+        """Return nodes and GPUs (``node``, ``cluster/node``, ``node:gpu``) by cluster.
+
+        Raises
+        ------
+        InputError
+            If a node or GPU does not exist.
+        """
+        found: dict[int, list[Part]] = {}
+        for text in nodes:
+            before, colon, gpu = text.rpartition(":")
+            name, number = (before, int(gpu)) if colon and gpu.isdigit() else (text, -1)
+            cluster, node = self.node(name)
+            if number >= (count := int(self.capacities[cluster].gpus[node])):
+                raise InputError(f"node '{name}' has no GPU {number}; it has {count}, from 0", field="failures.gpus")
+            found.setdefault(cluster, []).append((node, number))
+        return found
+
+    def node(self, name: str) -> tuple[int, int]:
+        """Return the cluster and the number of a node."""
+        prefix, slash, inner = name.partition("/")
+        within = range(len(self.names))
+        if slash and prefix in self.names:
+            name, within = inner, range(self.names.index(prefix), self.names.index(prefix) + 1)
+        there = [cluster for cluster in within if name in self.capacities[cluster].nodes]
+        if len(there) > 1:
+            raise InputError(f"several clusters have a node '{name}'; expected cluster/node", field="failures.node")
+        if not there:
+            known = self.capacities[0].nodes
+            some = ", ".join([*known[:3], *(["…"] if len(known) > 3 else [])])
+            raise InputError(f"no node of the machine is named '{name}'; it has {some}", field="failures.node")
+        return there[0], self.capacities[there[0]].nodes.index(name)
+
+
+@dataclass(frozen=True)
+class FailureModel:
+    """Random failures; each node, GPU or group has its own stream of up and down times.
+
+    Parameters
+    ----------
+    mtbf : float
+        Mean time to a failure of one node, GPU or group, s.
+    mttr : float
+        Mean time to repair, s; for ``lognormal`` and ``fixed`` too.
+    scope : {"node", "gpu", "group"}
+        What fails: single nodes, single GPUs, or all nodes of each group together.
+    time : {"exponential", "weibull"}
+        Distribution of the times to failure; ``weibull`` with *shape*.
+    repair : {"exponential", "lognormal", "fixed"}
+        Distribution of the repair times; ``lognormal`` with *sigma*.
+    groups : mapping of str to sequence of str
+        For groups: the nodes of each, such as those of a rack.
+    feature : sequence of str
+        For groups, instead: one group for each feature, of the nodes with it.
+
+    Notes
+    -----
+    All nodes are up and new at time 0, and age whether they are busy or idle.
+    """
+
+    mtbf: float
+    mttr: float = 4 * 3600.0
+    scope: Scope = "node"
+    time: Failing = "exponential"
+    shape: float = 1.0
+    repair: Repairing = "exponential"
+    sigma: float = 1.0
+    groups: Mapping[str, Sequence[str]] | None = None
+    feature: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name, known in (("scope", Scope), ("time", Failing), ("repair", Repairing)):
+            _one_of(name, getattr(self, name), get_args(known))
+        for name in ("mtbf", "mttr", "shape", "sigma"):
+            _positive(name, getattr(self, name))
+        if (self.scope == "group") != bool(self.groups or self.feature):
+            raise InputError("is needed for scope = 'group', and only there: give groups or feature", field="groups")
+
+    def failures(self, machines: Machines, seeds: np.random.SeedSequence) -> Iterator[Failure]:
+        """Yield the failures in order of time, without end."""
+        parts = list(self._parts(machines))
+        made = seeds.spawn(len(parts))
+        streams = (self._stream(*each, np.random.default_rng(seed)) for each, seed in zip(parts, made, strict=True))
+        return heapq.merge(*streams, key=lambda failure: failure.down)
+
+    def _stream(self, cluster: int, parts: tuple[Part, ...], rng: np.random.Generator) -> Iterator[Failure]:
+        now = 0
+        while True:
+            down = now + max(1, to_us(self._up(rng)))
+            now = down + max(1, to_us(self._down(rng)))
+            yield Failure(down, now, cluster, parts)
+
+    def _up(self, rng: np.random.Generator) -> float:
+        if self.time == "exponential":
+            return float(rng.exponential(self.mtbf))
+        return float(self.mtbf / math.gamma(1 + 1 / self.shape) * rng.weibull(self.shape))
+
+    def _down(self, rng: np.random.Generator) -> float:
+        if self.repair == "fixed":
+            return self.mttr
+        if self.repair == "exponential":
+            return float(rng.exponential(self.mttr))
+        return float(rng.lognormal(math.log(self.mttr) - self.sigma**2 / 2, self.sigma))
+
+    def _parts(self, machines: Machines) -> Iterator[tuple[int, tuple[Part, ...]]]:
+        for cluster, machine in enumerate(machines.capacities):
+            if self.scope == "node":
+                yield from ((cluster, ((node, -1),)) for node in range(len(machine.nodes)))
+            elif self.scope == "gpu":
+                counts = machine.gpus.tolist()
+                yield from ((cluster, ((node, gpu),)) for node, count in enumerate(counts) for gpu in range(count))
+        if self.scope == "group":
+            for cluster, nodes in self._groups(machines):
+                yield cluster, tuple((node, -1) for node in nodes)
+
+    def _groups(self, machines: Machines) -> Iterator[tuple[int, list[int]]]:
+        for nodes in (self.groups or {}).values():
+            found = [machines.node(node) for node in nodes]
+            for cluster in sorted({cluster for cluster, _ in found}):
+                yield cluster, [node for other, node in found if other == cluster]
+        for feature in self.feature:
+            with_it = [
+                (cluster, [node for node, has in enumerate(machine.features) if feature in has])
+                for cluster, machine in enumerate(machines.capacities)
+            ]
+            if not any(nodes for _, nodes in with_it):
+                raise InputError(f"no node has the feature '{feature}'", field="failures.feature")
+            yield from ((cluster, nodes) for cluster, nodes in with_it if nodes)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures and windows of a run, and what follows for jobs and schedulers.
+
+    Parameters
+    ----------
+    trace : sequence of (nodes, down, up)
+        Recorded failures: names of nodes (``node``, ``node:gpu`` for one GPU; on a grid ``cluster/node``), and the
+        interval of absence, s; *up* infinite if they are never repaired.
+    models : sequence of FailureModel
+        Random failures, in addition.
+    windows : sequence of Window
+        Maintenance windows and drains.
+    repair : {"unknown", "announced"}
+        Whether schedulers know the end of a repair when a failure begins.
+    requeue : {"original", "behind"}
+        Place in the queue of an interrupted job: that of its submission, or as if it was submitted when interrupted.
+    requeue_delay : float
+        Time before an interrupted job waits again, s.
+    on_failure : {"requeue", "cancel"}
+        Whether an interrupted job is queued again, or fails.
+    spares : int or sequence of str
+        Nodes that only interrupted jobs may use, until they end: names, or the number of last nodes of each cluster.
+    max_restarts : int, optional
+        Number of restarts after which the next interruption of a job ends it.
+    origin : str
+        Source of the trace, for reports.
+
+    Examples
+    --------
+    >>> Failures([(["n1", "n2"], 3600, 7200)], repair="announced").repair
+    'announced'
+    """
+
+    trace: Sequence[tuple[Sequence[str], float, float]] = ()
+    models: Sequence[FailureModel] = ()
+    windows: Sequence[Window] = ()
+    repair: Repair = "unknown"
+    requeue: Requeue = "original"
+    requeue_delay: float = 0.0
+    on_failure: Literal["requeue", "cancel"] = "requeue"
+    max_restarts: int | None = None
+    spares: int | Sequence[str] = 0
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        for name, known in (("repair", Repair), ("requeue", Requeue)):
+            _one_of(name, getattr(self, name), get_args(known))
+        _one_of("on_failure", self.on_failure, ("requeue", "cancel"))
+        delay, most = self.requeue_delay, self.max_restarts
+        if not isinstance(delay, int | float) or not 0 <= delay < math.inf:
+            raise InputError(f"is {delay!r}; expected a number of seconds from 0", field="failures.requeue_delay")
+        if isinstance(self.spares, int) and self.spares < 0:
+            raise InputError(f"is {self.spares}; expected a number of nodes from 0, or names", field="failures.spares")
+        if most is not None and (not isinstance(most, int) or most < 0):
+            raise InputError(f"is {most!r}; expected a whole number from 0", field="failures.max_restarts")
+
+    def __str__(self) -> str:
+        parts = {"failures": bool(self.trace or self.models or self.origin), "maintenance": bool(self.windows)}
+        return " and ".join(name for name, there in parts.items() if there) or "failures"
+
+    def failures(self, machines: Machines, seed: int) -> Iterator[Failure]:
+        """Yield all failures in order of time; they depend on the seed of the scenario, and not on the policy."""
+        recorded = [
+            Failure(begin, end, cluster, tuple(parts))
+            for nodes, down, up in self.trace
+            if nodes and (begin := to_us(down)) < (end := min(to_us(up), NEVER))
+            for cluster, parts in self._parts(machines, nodes).items()
+        ]
+        seeds = np.random.SeedSequence(entropy=seed, spawn_key=(_ROLE,)).spawn(len(self.models))
+        streams = [model.failures(machines, each) for model, each in zip(self.models, seeds, strict=True)]
+        recorded.sort(key=lambda failure: failure.down)
+        return heapq.merge(iter(recorded), *streams, key=lambda failure: failure.down)
+
+    def _parts(self, machines: Machines, nodes: Sequence[str]) -> dict[int, list[Part]]:
+        with located(self.origin or None, field="node"):
+            return machines.parts(nodes)
+
+    def spare_nodes(self, machine: Capacity) -> IntArray:
+        """Return the numbers of the spare nodes of a cluster; names of other clusters are left out."""
+        if isinstance(self.spares, int):
+            return np.arange(max(0, len(machine.nodes) - self.spares), len(machine.nodes))
+        return np.array([at for at, node in enumerate(machine.nodes) if node in self.spares], dtype=np.int64)
+
+    def written(self) -> dict[str, Any]:
+        """Return the settings as JSON types; the trace as its number of failures."""
+        values: dict[str, Any] = {
+            "repair": self.repair,
+            "requeue": self.requeue,
+            "requeue_delay": self.requeue_delay,
+            "on_failure": self.on_failure,
+            **({} if self.max_restarts is None else {"max_restarts": self.max_restarts}),
+        }
+        if self.spares:
+            values["spares"] = self.spares if isinstance(self.spares, int) else list(self.spares)
+        if self.trace:
+            values |= {"trace": len(self.trace), "file": self.origin}
+        if self.windows:
+            values["windows"] = [window.written() for window in self.windows]
+        if self.models:
+            values["models"] = [
+                {it.name: getattr(model, it.name) for it in fields(model) if getattr(model, it.name) != it.default}
+                for model in self.models
+            ]
+        return values
+
+
+_ROLE = 0x66616C73
+"""Key of the random streams of failures below the seed of a scenario."""
+
+
+def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InputError(f"is {value!r}; expected one of {', '.join(known)}", field=f"failures.{name}")
+
+
+def _positive(name: str, value: Any) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise InputError(f"is {value!r}; expected a number above 0", field=f"failures.{name}")
+
+
+_MODEL = ("mtbf", "mttr", "scope", "time", "shape", "repair_time", "sigma", "groups", "feature")
+_TABLE = ("file", "mtbf", "mttr", "model", "repair", "requeue", "requeue_delay", "on_failure", "max_restarts", "spares")
+_DURATIONS = ("mtbf", "mttr", "requeue_delay")
+
+
+def failures_from(
+    table: Mapping[str, Any],
+    folder: Path | None = None,
+    origin: object = "the options",
+    windows: Sequence[Window] = (),
+) -> Failures:
+    """Return the failures of a table ``[failures]`` of a recipe, or of the options of a command.
+
+    Parameters
+    ----------
+    table : mapping
+        ``file`` (a trace), or ``mtbf`` and ``mttr`` of single nodes (s, or text such as ``2000h``); ``model``, a list
+        of tables with the parameters of `FailureModel`, in which ``repair_time`` is the distribution of repair times;
+        and the parameters of `Failures`.
+    folder : Path, optional
+        The trace is relative to it.
+    origin : object
+        File of the table, for errors.
+    windows : sequence of Window
+        Maintenance windows and drains.
+
+    Examples
+    --------
+    >>> failures_from({"mtbf": "2000h", "repair": "announced"}).models[0].mtbf
+    7200000.0
+    """
+    check_keys(table, _TABLE, "[failures]", origin)
+    given = _in_seconds(table)
+    if "file" in given and "mtbf" in given:
+        raise InputError("is given together with a trace; expected one of them", field="failures.mtbf")
+    if "mttr" in given and "mtbf" not in given:
+        raise InputError("is given without mtbf", field="failures.mttr")
+    single = {name: given[name] for name in ("mtbf", "mttr") if name in given}
+    models = [FailureModel(**single)] if single else []
+    tables = given.get("model", [])
+    if not isinstance(tables, list):
+        raise InputError("is no list; expected tables [[failures.model]]", field="failures.model")
+    for each in tables:
+        check_keys(each, _MODEL, "[[failures.model]]", origin)
+        if "mtbf" not in each:
+            raise InputError("is missing in a model", field="failures.model.mtbf")
+        words = {"repair" if name == "repair_time" else name: value for name, value in _in_seconds(each).items()}
+        models.append(FailureModel(**words))
+    file = given.get("file", "")
+    trace = read_trace((folder or Path()) / file) if file else ()
+    own = {name: given[name] for name in _TABLE if name in given and name not in ("file", "mtbf", "mttr", "model")}
+    return Failures(trace, tuple(models), tuple(windows), **own, origin=str(file))
+
+
+def _in_seconds(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table with texts such as ``4h`` as seconds."""
+    texts = {name: value for name, value in table.items() if name in _DURATIONS and isinstance(value, str)}
+    return {**table, **{name: duration(value, f"failures.{name}") for name, value in texts.items()}}
+
+
+def read_trace(path: str | Path) -> list[tuple[list[str], float, float]]:
+    """Read a trace of failures: CSV with columns ``node``, ``down``, ``up`` in seconds, and optionally ``gpus``.
+
+    Rows with the same times are one failure of several nodes; an empty ``up`` means that the node is never repaired.
+    With ``gpus`` (``0 2``), these GPUs of the node fail, and the node stays.
+
+    Raises
+    ------
+    InputError
+        With file, line and field, for a missing column or a time that is no number of seconds.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}; expected a CSV table node,down,up", path=path) from error
+    header, rows = csv_records(lines, path)
+    check_keys(header, ("node", "down", "up", "gpus"), "trace of failures", path)
+    for name in ("node", "down", "up"):
+        if name not in header:
+            raise InputError("is missing; expected the columns node, down, up", path=path, line=1, field=name)
+    found: dict[tuple[float, float], list[str]] = {}
+    for line, row in rows:
+        if not row["node"]:
+            raise InputError("is empty; expected the name of a node", path=path, line=line, field="node")
+        down, up = (_seconds(row, name, path, line) for name in ("down", "up"))
+        if up < down:
+            raise InputError(f"is {row['up']}, before down ({row['down']})", path=path, line=line, field="up")
+        gpus = row.get("gpus", "").split()
+        if not all(gpu.isdigit() for gpu in gpus):
+            raise InputError(f"is '{row['gpus']}'; expected numbers of GPUs", path=path, line=line, field="gpus")
+        names = [f"{row['node']}:{gpu}" for gpu in gpus] or [row["node"]]
+        if up > down:
+            found.setdefault((down, up), []).extend(names)
+    return [(nodes, down, up) for (down, up), nodes in found.items()]
+
+
+def _seconds(row: Mapping[str, str], name: str, path: Path, line: int) -> float:
+    if name == "up" and row[name].strip().lower() in ("", "nan"):
+        return math.inf
+    try:
+        value = float(row[name])
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise InputError(f"is '{row[name]}'; expected seconds from 0", path=path, line=line, field=name)
+    return value

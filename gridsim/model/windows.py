@@ -1,0 +1,228 @@
+"""Maintenance windows and drains of nodes, which are announced before they begin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from gridsim.errors import InputError, check_keys, located
+from gridsim.files import read_toml
+from gridsim.model.dates import instant
+from gridsim.model.site_file.syntax import expanded
+from gridsim.model.time import NEVER, to_us
+
+WindowKind = Literal["maintenance", "drain"]
+AtBegin = Literal["requeue", "wait"]
+Time = float | str
+"""Seconds of the simulation, or a text such as ``51h`` or ``2026-11-21T07:00``."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Nodes that are absent in ``[begin, end)``, which schedulers know from *announced* on.
+
+    Parameters
+    ----------
+    nodes : sequence of str
+        Names or host lists such as ``n-[0-7]``, of a grid ``cluster/node``; ``ALL`` for all nodes.
+    begin, end : float or str
+        Interval, s, or dates if the log has dates; *end* infinite if it is unknown.
+    kind : {"maintenance", "drain"}
+        Reason of the absence.
+    announced : float or str, optional
+        Instant from which schedulers know it; by default *begin*.
+    at_begin : {"requeue", "wait"}, optional
+        What happens to jobs that run on the nodes at *begin*: they are interrupted as by a failure (default of
+        ``maintenance``), or run to their end (default of ``drain``), and no other job starts there.
+    deleted : float or str, optional
+        Instant at which the window ends early, or before its begin is cancelled; unknown before.
+    id : str
+        Identifier. A window with the same identifier that is announced later replaces this one from then on.
+    origin : str
+        File that contains it, for errors.
+
+    Examples
+    --------
+    >>> Window(["n-[0-3]"], 3600, 7200, announced=0).stops
+    True
+    """
+
+    nodes: Sequence[str]
+    begin: Time
+    end: Time = math.inf
+    kind: WindowKind = "maintenance"
+    announced: Time | None = None
+    at_begin: AtBegin | None = None
+    deleted: Time | None = None
+    id: str = ""
+    origin: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        for name, known in (("kind", WindowKind), ("at_begin", AtBegin)):
+            if (value := getattr(self, name)) is not None and value not in get_args(known):
+                raise InputError(f"is {value!r}; expected one of {', '.join(get_args(known))}", field=name)
+        names = self.nodes
+        if isinstance(names, str) or not all(isinstance(it, str) for it in names):
+            raise InputError(f"is {names!r}; expected a list of names, such as ['n-0', 'n-[4-7]']", field="nodes")
+
+    @property
+    def stops(self) -> bool:
+        """True if jobs that run on the nodes at its begin are interrupted."""
+        return (self.at_begin or ("requeue" if self.kind == "maintenance" else "wait")) == "requeue"
+
+    def written(self) -> dict[str, Any]:
+        """Return the parameters that are given as JSON types."""
+        values = {name: getattr(self, name) for name in _KEYS}
+        values["nodes"] = list(self.nodes)
+        return {name: value for name, value in values.items() if value not in (None, math.inf, "")}
+
+
+@dataclass(frozen=True)
+class PlannedWindow:
+    """Window with names of nodes and times in whole microseconds; *end* is `NEVER` if it is unknown."""
+
+    id: str
+    kind: WindowKind
+    nodes: tuple[str, ...]
+    begin: int
+    end: int
+    announced: int
+    deleted: int
+    stops: bool
+    origin: str
+
+    @property
+    def over(self) -> int:
+        """Instant at which it ends, or is deleted."""
+        return min(self.end, self.deleted)
+
+
+def planned(windows: Sequence[Window], names: Sequence[str], provenance: Mapping[str, Any]) -> list[PlannedWindow]:
+    """Return the windows with a length and nodes, in the given order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All nodes of the machine.
+    provenance : mapping
+        Provenance of the workload, which may define the dates of its clock.
+
+    Raises
+    ------
+    InputError
+        For a date if the log has no dates, and for a window that ends before it begins.
+    """
+    found: list[PlannedWindow] = []
+    for number, it in enumerate(windows):
+        with located(it.origin or None, below=f"window.{it.id or number}"):
+            begin, end = _at(it.begin, "begin", provenance), _at(it.end, "end", provenance)
+            announced = begin if it.announced is None else min(begin, _at(it.announced, "announced", provenance))
+            deleted = NEVER if it.deleted is None else _at(it.deleted, "deleted", provenance)
+            if end < begin:
+                raise InputError(f"is {it.end}, before begin ({it.begin})", field="end")
+            if end >= NEVER and announced < begin:
+                raise InputError("is given without end; such a window is known from its begin", field="announced")
+            listed = [name for text in it.nodes for name in (names if text.upper() == "ALL" else expanded(text))]
+        nodes = tuple(dict.fromkeys(listed))
+        found.append(PlannedWindow(it.id, it.kind, nodes, begin, end, announced, deleted, it.stops, it.origin))
+    kept = [replace(each, deleted=min([each.deleted, *_replaced(each, found)])) for each in found]
+    return [each for each in kept if each.nodes and each.end > each.begin and each.over > each.announced]
+
+
+def _replaced(window: PlannedWindow, windows: Sequence[PlannedWindow]) -> list[int]:
+    """Return the instants at which windows with the same identifier are announced later."""
+    same = [it.announced for it in windows if it.id == window.id != ""]
+    return [at for at in same if at > window.announced]
+
+
+def _at(value: Time, field: str, provenance: Mapping[str, Any]) -> int:
+    seconds = instant(value, field, provenance) if isinstance(value, str) else float(value)
+    if not seconds >= 0:
+        raise InputError(f"is {value!r}; expected a time from 0", field=field)
+    return min(to_us(seconds), NEVER)
+
+
+_KEYS = tuple(it.name for it in fields(Window) if it.name != "origin")
+_ROLLING = ("id", "nodes", "at_once", "begin", "length", "gap", "announced", "kind", "at_begin")
+
+
+def windows_from(tables: Any, origin: object = "the recipe") -> list[Window]:
+    """Return the windows of tables ``[[window]]``.
+
+    Parameters
+    ----------
+    tables : list of mapping
+        Keys are the parameters of `Window`. A table with ``at_once`` is rolling maintenance: windows of the next
+        ``at_once`` of its nodes each, ``length`` s long, with ``gap`` s (default 0) between them, from ``begin`` on.
+    origin : object
+        File of the tables, for errors.
+
+    Examples
+    --------
+    >>> found = windows_from([{"nodes": ["n-[0-2]"], "at_once": 2, "begin": 0, "length": 60, "gap": 10}])
+    >>> [(it.nodes, it.begin, it.end) for it in found]
+    [(('n-0', 'n-1'), 0.0, 60.0), (('n-2',), 70.0, 130.0)]
+    """
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        raise InputError("is no list of tables; expected [[window]]", field="window")
+    found: list[Window] = []
+    for number, table in enumerate(tables):
+        rolling = "at_once" in table
+        check_keys(table, _ROLLING if rolling else _KEYS, "a window", origin)
+        with located(below=f"window.{table.get('id', number)}"):
+            for name in ("nodes", "begin"):
+                if name not in table:
+                    raise InputError("is missing", field=name)
+            if rolling:
+                found += _rolling(table, f"{table.get('id', f'rolling-{number}')}")
+            else:
+                times = {name: _time(table[name], name) for name in _TIMES if name in table}
+                found.append(Window(**{**table, **times}))
+    return found
+
+
+_TIMES = ("begin", "end", "announced", "deleted")
+
+
+def _time(value: Any, field: str) -> Time:
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"is {value!r}; expected seconds, or a text such as 51h or 2026-11-21T07:00", field=field)
+    return value if isinstance(value, str) else float(value)
+
+
+def _rolling(table: Mapping[str, Any], name: str) -> list[Window]:
+    values = {"gap": 0, **table}
+    for key in ("begin", "length", "gap", "at_once"):
+        value = values.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < (key in ("length", "at_once")):
+            raise InputError(f"is {value!r}; expected a number", field=key)
+    more = {key: values[key] for key in ("kind", "announced", "at_begin") if key in values}
+    whole_list = Window(values["nodes"], 0).nodes
+    nodes = [node for text in whole_list for node in expanded(text)]
+    each, length, step = int(values["at_once"]), float(values["length"]), float(values["length"] + values["gap"])
+    begins = [float(values["begin"]) + k * step for k in range(math.ceil(len(nodes) / each))]
+    return [
+        Window(tuple(nodes[k * each : (k + 1) * each]), begin, begin + length, id=f"{name}-{k}", **more)
+        for k, begin in enumerate(begins)
+    ]
+
+
+def read_windows(path: str | Path) -> list[Window]:
+    """Read windows from a TOML file with tables ``[[window]]``.
+
+    Raises
+    ------
+    InputError
+        With file and key, for a file that is no TOML, unknown keys, and invalid values.
+    """
+    path = Path(path)
+    table = read_toml(path)
+    check_keys(table, ("window",), "windows", path)
+    with located(path):
+        return [replace(it, origin=str(path)) for it in windows_from(table.get("window", []), path)]

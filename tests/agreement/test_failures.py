@@ -1,0 +1,162 @@
+"""Failures of nodes and windows: gridsim and a second implementation, which visits every second, make the same runs."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+import gridsim as gs
+from gridsim.metrics.availability import runs_of
+from gridsim.model import windows as windows_of
+from gridsim.model.failures import Failures
+from gridsim.options import Run
+from tests.oracles.failures import Job, Machine, Simulation, Window
+
+POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
+LAST = 1500
+"""A second after the end of every run."""
+
+
+def _drawn(rng: random.Random) -> tuple[list[tuple[int, int]], list[Job], list[tuple[list[int], int, float]]]:
+    nodes = [(rng.randint(1, 4), rng.choice((0, 4, 8))) for _ in range(rng.randint(1, 4))]
+    jobs: list[Job] = []
+    for number in range(1, rng.randint(2, 9)):
+        runtime = rng.randint(1, 20)
+        tasks = rng.randint(1, len(nodes) + 1)
+        jobs.append(
+            {
+                "id": number,
+                "submit": rng.randint(0, 25),
+                "estimate": rng.choice((runtime, runtime + rng.randint(0, 15), max(1, runtime - 2))),
+                "runtime": runtime,
+                "tasks": tasks,
+                "cores": rng.randint(1, 2),
+                "memory": rng.choice((0, 0, 1, 4)),
+                "most": rng.choice((1, tasks)),
+            }
+        )
+    failures = []
+    for _ in range(rng.randint(0, 5)):
+        down = rng.randint(0, 45)
+        hit = rng.sample(range(len(nodes)), rng.randint(1, len(nodes)))
+        failures.append((hit, down, float(down + rng.choice((1, 5, rng.randint(1, 40))))))
+    return nodes, jobs, failures
+
+
+def _found(
+    nodes: list[tuple[int, int]],
+    jobs: list[Job],
+    failures: list[tuple[list[int], int, float]],
+    policy: str,
+    options: Failures,
+    instant: str = "batched",
+) -> list[tuple[int, int, int, str, dict[int, int]]]:
+    machine = gs.Platform.of_nodes(
+        [
+            gs.NodeGroup(group=str(at), count=1, capacity={"cores": cores, "memory": memory}, names=(str(at),))
+            for at, (cores, memory) in enumerate(nodes)
+        ]
+    )
+    jobs = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
+    workload = gs.Workload.from_columns(
+        **{name: [job[key] for job in jobs] for name, key in (("job", "id"), ("submit", "submit"))},
+        runtime=[job["runtime"] for job in jobs],
+        estimate=[job["estimate"] for job in jobs],
+        demands=gs.Demands.of(
+            [
+                gs.Demand(
+                    tasks=job["tasks"],
+                    each={"cores": job["cores"], "memory": job["memory"]},
+                    tasks_per_node=job["most"],
+                )
+                for job in jobs
+            ]
+        ),
+    )
+    record = gs.simulate(
+        workload, platform=machine, policy=policy, options=Run(failures=options, instant=instant)
+    ).record
+    held = record.allocations
+    assert held is not None
+    places: dict[tuple[int, int], dict[int, int]] = {}
+    for row, start, node, tasks in zip(
+        held.job.tolist(), held.start_us.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True
+    ):
+        places.setdefault((row, start), {})[node] = tasks
+    rows, starts, ends, reasons = runs_of(record)
+    return [
+        (int(workload.job[row]), start // 10**6, end // 10**6, reason, places[row, start])
+        for row, start, end, reason in zip(rows.tolist(), starts.tolist(), ends.tolist(), reasons, strict=True)
+        if end > start
+    ]
+
+
+def _cases(count: int, first: int = 0) -> list[int]:
+    return list(range(first, first + count))
+
+
+def _windows(rng: random.Random, nodes: int) -> list[Window]:
+    found = []
+    for _ in range(rng.choice((0, 0, 1, 2, 3))):
+        begin, length = rng.randint(0, 45), rng.randint(1, 30)
+        announced = max(0, begin - rng.choice((0, 5, 30)))
+        deleted = rng.choice((float("inf"), float("inf"), announced + rng.randint(1, begin + length - announced)))
+        hit = rng.sample(range(nodes), rng.randint(1, nodes))
+        found.append(Window(hit, begin, begin + length, announced, deleted, rng.random() < 0.6))
+    return found
+
+
+def _compare(seed: int) -> None:
+    rng = random.Random(seed)
+    nodes, jobs, failures = _drawn(rng)
+    windows = _windows(rng, len(nodes))
+    behind, delay, announced, k = rng.random() < 0.3, rng.choice((0, 0, 3)), rng.random() < 0.5, rng.randint(0, 3)
+    options = Failures(
+        [([str(node) for node in hit], down, up) for hit, down, up in failures],
+        windows=[
+            windows_of.Window(
+                [str(node) for node in it.nodes],
+                it.begin,
+                it.end,
+                announced=it.announced,
+                at_begin="requeue" if it.stops else "wait",
+                deleted=it.deleted,
+            )
+            for it in windows
+        ],
+        repair="announced" if announced else "unknown",
+        requeue="behind" if behind else "original",
+        requeue_delay=delay,
+    )
+    for policy in POLICIES:
+        fits = [job for job in jobs if Machine(nodes, [], False).place(job, 0, 0, []) is not None]
+        oracle = Simulation(Machine(nodes, failures, announced, windows), fits, policy, k=k, behind=behind, delay=delay)
+        expected = [run for run in oracle.run(LAST) if run[2] > run[1]]
+        found = _found(nodes, jobs, failures, f"depth?k={k}" if policy == "depth" else policy, options)
+        place = {job["id"]: at for at, job in enumerate(sorted(jobs, key=lambda job: (job["submit"], job["id"])))}
+        expected.sort(key=lambda run: (place[run[0]], run[1]))
+        assert found == expected, (seed, policy)
+
+
+@pytest.mark.parametrize("seed", _cases(300))
+def test_runs_are_those_of_a_second_implementation(seed: int) -> None:
+    _compare(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(20))
+def test_more_runs_are_those_of_a_second_implementation(part: int) -> None:
+    for seed in _cases(485, 300 + 485 * part):
+        _compare(seed)
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_failures_that_hit_nothing_change_nothing(instant: str) -> None:
+    for seed in range(40):
+        nodes, jobs, _ = _drawn(random.Random(seed))
+        for policy in POLICIES:
+            without = _found(nodes, jobs, [], policy, Failures(), instant)
+            late = Failures([([str(node) for node in range(len(nodes))], LAST, math.inf)])
+            assert _found(nodes, jobs, [], policy, late, instant) == without

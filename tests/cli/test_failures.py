@@ -1,0 +1,167 @@
+"""Options and recipes with failures of nodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridsim.cli import main
+from gridsim.model.failures import read_trace
+
+SMALL = ["--jobs", "60", "--load", "0.8", "--platform", "8x4"]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    file = tmp_path / "trace.csv"
+    file.write_text("node,down,up\nn-0,20000,40000\nn-1,30000,60000\n")
+    return file
+
+
+def test_compare_with_failures(tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["compare", *SMALL, "--failures", str(trace), "--repair", "announced", "-p", "easy", "-p", "conservative"]
+    assert main([*words, "--out", str(out), "--no-page", "--workers", "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"failures: 2 failures of {trace}; repairs announced" in text
+    options = json.loads((out / "easy" / "run.json").read_text())["options"]["failures"]
+    assert options["repair"] == "announced"
+    numbers = json.loads((out / "easy" / "metrics.json").read_text())
+    assert 0 < numbers["availability"] < 1
+    assert [nodes for nodes, *_ in read_trace(out / "easy" / "failures.csv")] == [["n-0"], ["n-1"]]
+
+
+def test_whatif_compares_with_the_run_without_failures(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", *SMALL, "--failures", str(trace), "--json", "--workers", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)["changes"]
+    assert [one["change"] for one in found] == ["as it is", "failures"]
+    assert found[1]["metrics"]["wait_mean"] >= found[0]["metrics"]["wait_mean"]
+
+
+def test_a_recipe_with_failures_and_its_validation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        """
+policy = "easy"
+[workload]
+model = "lublin?jobs=80&load=0.9"
+[platform]
+file = "8x4"
+[failures]
+mtbf = "20h"
+mttr = "1h"
+"""
+    )
+    out = tmp_path / "out"
+    assert main(["run", str(recipe), "--out", str(out)]) == 0
+    assert "interrupted_runs" in capsys.readouterr().out
+    assert main(["validate", str(out)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (
+            ["compare", "--jobs", "20", "--mtbf", "10h"],
+            "define its nodes, for example 128 nodes of",
+        ),
+        (["compare", *SMALL, "--mttr", "10h"], "--mttr has no effect without --failures, --mtbf or --maintenance"),
+        (["compare", *SMALL, "--mtbf", "soon"], "'soon' is not a duration"),
+        (["compare", *SMALL, "--mtbf", "9h", "--failures", "t.csv"], "together with a trace"),
+        (["compare", *SMALL, "--failures", "missing.csv"], "cannot be read"),
+        (["compare", *SMALL, "--mtbf", "9h", "--engine", "compiled"], "compiled cannot run this: nodes can fail"),
+        (["compare", *SMALL, "--mtbf", "9h", "-p", "msb"], "has no capacity_changed"),
+    ],
+)
+def test_errors(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--workers", "1"]) == 2
+    assert what in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_stream_has_no_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'policy = "easy"\n[workload]\nmodel = "lublin?estimates=multiples&jobs=50"\n[failures]\nmtbf = "9h"\n'
+    )
+    assert main(["run", str(recipe), "--stream", "--out", str(tmp_path / "out")]) == 2
+    assert "failures" in capsys.readouterr().err
+
+
+def test_an_unknown_node_of_a_trace_is_an_error_with_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "other.csv"
+    file.write_text("node,down,up\ngpu-7,20000,40000\n")
+    assert main(["compare", *SMALL, "--failures", str(file), "--workers", "1"]) == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert f"{file}" in text
+    assert "no node of the machine is named 'gpu-7'; it has n-0" in text
+
+
+def test_whatif_with_maintenance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_text('[[window]]\nnodes = ["n-[0-3]"]\nbegin = 20000\nend = "20h"\nannounced = 0\n')
+    assert main(["whatif", *SMALL, "--maintenance", str(file), "--json", "--workers", "1"]) == 0
+    text = capsys.readouterr()
+    assert "windows: 1 maintenance window" in text.err
+    found = json.loads(text.out)["changes"]
+    assert [one["change"] for one in found] == ["as it is", "maintenance"]
+
+
+def test_a_recipe_with_windows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        """
+policy = "conservative"
+[workload]
+model = "lublin?jobs=80&load=0.9"
+[platform]
+file = "8x4"
+[[windows]]
+nodes = ["ALL"]
+begin = "10h"
+end = "14h"
+"""
+    )
+    out = tmp_path / "out"
+    assert main(["run", str(recipe), "--out", str(out)]) == 0
+    assert "scheduled_availability" in capsys.readouterr().out
+    assert "maintenance" in (out / "runs.csv").read_text()
+    assert not (out / "failures.csv").exists()
+    assert main(["validate", str(out)]) == 0
+    assert json.loads((out / "run.json").read_text())["options"]["failures"]["windows"][0]["begin"] == "10h"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[[window]]\nbegin = 5\n", "field 'window.0.nodes': is missing"),
+        ('[[window]]\nnodes = ["m-1"]\nbegin = 5\n', "field 'window.0.nodes': no node of the machine is named 'm-1'"),
+        ('[[window]]\nnodes = ["n-1"]\nbegin = 2026-11-21T07:00:00\n', "is a date, but the log has no start date"),
+        ("[[windows]]\n", "did you mean 'window'?"),
+        ("window", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_file_of_windows_is_an_error(
+    text: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_text(text)
+    assert main(["compare", *SMALL, "--maintenance", str(file), "--workers", "1"]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert what in error
+    assert str(file) in error
+
+
+def test_explain_names_interruptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["compare", *SMALL, "--mtbf", "20h", "--mttr", "1h", "-p", "easy", "--no-page", "--workers", "1"]
+    assert main([*words, "--out", str(out)]) == 0
+    job = next(line.split(",")[0] for line in (out / "easy" / "runs.csv").read_text().splitlines() if "failure" in line)
+    capsys.readouterr()
+    assert main(["explain", str(out / "easy"), job]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "interrupted by absent nodes" in text
+    assert "stopped for other jobs" not in text

@@ -1,0 +1,101 @@
+"""Maintenance windows and drains: tables, times and names of nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.time import NEVER
+from gridsim.model.windows import Window, planned, read_windows, windows_from
+
+NODES = ("n-0", "n-1", "n-2", "n-3")
+DATED = {"clock": {"origin": 0, "zone": "UTC"}}
+
+
+def test_times_and_host_lists_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_text(
+        """
+[[window]]
+id = "a"
+nodes = ["n-[0-1]", "n-3"]
+begin = "1h"
+end = 1970-01-01T02:00:00
+announced = 60
+[[window]]
+kind = "drain"
+nodes = ["ALL"]
+begin = 5
+"""
+    )
+    one, two = planned(read_windows(file), NODES, DATED)
+    assert (one.nodes, one.begin, one.end, one.announced, one.stops) == (
+        ("n-0", "n-1", "n-3"),
+        3600 * 10**6,
+        7200 * 10**6,
+        60 * 10**6,
+        True,
+    )
+    assert (two.nodes, two.end, two.announced, two.stops) == (NODES, NEVER, 5 * 10**6, False)
+
+
+def test_a_later_announcement_replaces_a_window_of_the_same_name() -> None:
+    found = planned(
+        [Window(["n-0"], 100, 200, announced=0, id="a"), Window(["n-1"], 150, 250, announced=50, id="a")], NODES, {}
+    )
+    assert [it.deleted for it in found] == [50 * 10**6, NEVER]
+    cancelled = planned(
+        [Window(["n-0"], 100, 200, announced=0, id="a"), Window(["n-1"], 150, 150, announced=50, id="a")], NODES, {}
+    )
+    assert [(it.nodes, it.deleted) for it in cancelled] == [(("n-0",), 50 * 10**6)]
+
+
+def test_windows_without_length_or_nodes_are_left_out() -> None:
+    windows = [Window([], 0, 10), Window(["n-0"], 10, 10), Window(["n-0"], 10, 20, announced=5, deleted=5)]
+    assert planned(windows, NODES, {}) == []
+
+
+def test_rolling_maintenance_is_a_list_of_windows() -> None:
+    table = {"id": "r", "nodes": ["n-[0-3]"], "at_once": 3, "begin": 10, "length": 5, "announced": 0}
+    found = windows_from([table])
+    assert [(it.id, it.nodes, it.begin, it.end, it.announced) for it in found] == [
+        ("r-0", ("n-0", "n-1", "n-2"), 10, 15, 0),
+        ("r-1", ("n-3",), 15, 20, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ({"nodes": ["n-0"]}, "window.0.begin': is missing"),
+        ({"begin": 0}, "window.0.nodes': is missing"),
+        ({"nodes": "n-0", "begin": 0}, "expected a list of names"),
+        ({"nodes": ["n-0"], "begin": 0, "kind": "reservation"}, "expected one of maintenance, drain"),
+        ({"nodes": ["n-0"], "begin": 0, "at_begin": "kill"}, "expected one of requeue, wait"),
+        ({"nodes": ["n-0"], "begin": True}, "expected seconds, or a text"),
+        ({"nodes": ["n-0"], "begin": 0, "size": 4}, "size"),
+        ({"nodes": ["n-0"], "begin": 0, "at_once": 1}, "length': is None; expected a number"),
+        ({"nodes": ["n-0"], "begin": 0, "at_once": 0, "length": 5}, "at_once': is 0"),
+    ],
+)
+def test_a_wrong_table_is_an_error(table: dict[str, Any], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        windows_from([table])
+
+
+@pytest.mark.parametrize(
+    ("window", "what"),
+    [
+        (Window(["n-0"], 20, 10), "window.0.end': is 10, before begin"),
+        (Window(["n-0"], "1996-07-01T12:00"), "is a date, but the log has no start date"),
+        (Window(["n-0"], "soon"), "is not a time"),
+        (Window(["n-0"], -1), "expected a time from 0"),
+        (Window(["n-0"], 20, announced=10, id="d"), "window.d.announced': is given without end"),
+    ],
+)
+def test_a_wrong_time_is_an_error(window: Window, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        planned([window], NODES, {})
