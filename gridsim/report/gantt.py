@@ -39,7 +39,7 @@ from gridsim.record import Record, Status
 from gridsim.report.calendar import embedded
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 from gridsim.report.curves import busy_share_by
-from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
+from gridsim.report.gantt_rows import Axis, Bands, absent_rows, by_node, by_partition, placed
 from gridsim.report.markup import texts
 
 _text = texts("gantt")
@@ -181,7 +181,7 @@ def pack(
         | _explaining(each, shown, clock, (platforms or {}).get(label, platform))
         for label, each in records.items()
     ]
-    nodes = [_axis(axis, shown) for axis in axes]
+    nodes = [_axis(axis, shown, records, clock) for axis in axes]
     return {
         "deflated": encoded(columns, *policies, *nodes, *(held for axis in nodes for held in axis["held"])),
         "jobs": len(workload),
@@ -197,6 +197,7 @@ def pack(
         "colours": colours,
         **({} if bands is None else {"bands": _bands(bands), "sized": bands.sized}),
         **({"axes": nodes, "nodes": _node_names(record)} if axes else {}),
+        **({"earlier": True} if any("ofJob" in held for axis in nodes for held in axis["held"]) else {}),
         **_dates(workload, origin, parts),
         **_opening(records[first or next(iter(records))], clock, workload),
         "statuses": [status.name for status in Status],
@@ -377,8 +378,8 @@ def _pieces(placed: CoreAssignment, shown: slice, *, sizes: bool = False) -> dic
     }
 
 
-def _axis(axis: Axis, shown: slice) -> dict[str, Any]:
-    """Return a resource by node: offsets of its bands, and the amounts held by jobs under each policy."""
+def _axis(axis: Axis, shown: slice, records: Mapping[str, Record], clock: _Clock) -> dict[str, Any]:
+    """Return a resource by node: offsets of its bands, and under each policy the amounts held and the absences."""
     edges = np.r_[0, np.cumsum(axis.rows)]
     bands, first = [], 0
     for name, nodes in axis.bands:
@@ -392,10 +393,32 @@ def _axis(axis: Axis, shown: slice) -> dict[str, Any]:
         "node": narrowed(axis.node),
         "rows": narrowed(axis.rows),
         "held": [
-            _pieces(held.placement, shown, sizes=True) | {"amount": narrowed(held.amount[shown])}
-            for held in axis.held.values()
+            _pieces(held.placement, shown, sizes=True)
+            | {"amount": narrowed(held.amount[shown])}
+            | _earlier(held.earlier, shown, clock)
+            | _absences(axis, records[label], clock)
+            for label, held in axis.held.items()
         ],
     }
+
+
+def _earlier(pieces: tuple[IntArray, ...], shown: slice, clock: _Clock) -> dict[str, Any]:
+    """Return the rows and times of the earlier runs of the shown jobs; empty if there are none."""
+    there = np.flatnonzero((pieces[0] >= shown.start) & (pieces[0] < shown.stop))
+    if not len(there):
+        return {}
+    job, low, size, *times = (each[there] for each in pieces)
+    columns = (job - shown.start, low, size, *map(clock.ticks, times))
+    return dict(zip(("ofJob", "at", "wide", "since", "until"), map(narrowed, columns), strict=True))
+
+
+def _absences(axis: Axis, record: Record, clock: _Clock) -> dict[str, Any]:
+    """Return the rows of absent nodes and GPUs and the ticks of their absences; empty if there are none."""
+    low, size, down, up = absent_rows(axis, record)
+    if not len(low):
+        return {}
+    times = (np.clip(clock.ticks(each), 0, TICKS) for each in (down, up))
+    return dict(zip(("away", "many", "down", "up"), map(narrowed, (low, size, *times)), strict=True))
 
 
 def _node_names(record: Record) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.partitions import PARTITION
 from gridsim.model.platform import Platform
@@ -168,18 +167,22 @@ _CORES = "cores"
 
 
 class Held(NamedTuple):
-    """Amounts of a resource held by jobs in their last runs.
+    """Amounts of a resource held by jobs.
 
     Attributes
     ----------
     placement : CoreAssignment
-        Rows of each job.
+        Rows of each job in its last run.
     amount : (n,) int64
-        Total amount of each job on all its nodes: cores, MiB of memory, thousandths of GPUs.
+        Total amount of each job on all its nodes: cores, MiB of memory, thousandths of GPUs; in its last run.
+    earlier : tuple of (k,) int64
+        Pieces of earlier runs, which were interrupted or stopped: row of the job, first row, number of rows, start and
+        end, whole microseconds.
     """
 
     placement: CoreAssignment
     amount: IntArray
+    earlier: tuple[IntArray, ...]
 
 
 class Axis(NamedTuple):
@@ -210,10 +213,24 @@ class Axis(NamedTuple):
     held: Mapping[str, Held]
 
 
-class _Pieces(NamedTuple):
-    """Pieces of jobs, in the order of jobs: rows of the workload, containing unit, and amount."""
+def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the rows of absent nodes and GPUs: first row, number of rows, begin and end, whole microseconds."""
+    found = record.interruptions
+    if found is None or record.capacity is None or found.names != record.capacity.nodes:
+        return tuple(np.zeros(0, dtype=np.int64) for _ in range(4))  # type: ignore[return-value]
+    place = np.full(len(found.names), -1)
+    place[axis.node] = np.arange(len(axis.node))
+    there = np.flatnonzero((place[found.node] >= 0) & ((found.gpu < 0) | (axis.resource == GPU)))
+    node, gpu = place[found.node[there]], found.gpu[there]
+    one = WHOLE_GPU // axis.unit  # rows of a GPU
+    low = (np.cumsum(axis.rows) - axis.rows)[node] + np.where(gpu < 0, 0, gpu * one)
+    return low, np.where(gpu < 0, axis.rows[node], one), found.down_us[there], found.up_us[there]
 
-    job: IntArray
+
+class _Pieces(NamedTuple):
+    """Pieces of runs, in the order of jobs: rows of the allocations, containing unit, and amount."""
+
+    row: IntArray
     of: IntArray
     amount: IntArray
 
@@ -246,12 +263,6 @@ def _is_on(capacity: Capacity, record: Record) -> bool:
     )
 
 
-def _last_runs(record: Record) -> tuple[Allocations, IntArray]:
-    """Return the pieces, and a mask of those of each job's last run; earlier killed runs are not drawn."""
-    held: Any = record.allocations
-    return held, np.flatnonzero((held.node >= 0) & (held.start_us == record.start_us[held.job]))
-
-
 def _amounts(capacity: Capacity, records: Mapping[str, Record], name: str) -> Axis | None:
     """Return a chart of a resource by node; the height of each node is its capacity."""
     has = capacity.amounts[name]
@@ -259,9 +270,9 @@ def _amounts(capacity: Capacity, records: Mapping[str, Record], name: str) -> Ax
     place = np.cumsum(has > 0) - 1
     pieces = {}
     for label, record in records.items():
-        held, rows = _last_runs(record)
-        rows = rows[held.amounts[name][rows] > 0]
-        pieces[label] = _Pieces(held.job[rows], place[held.node[rows]], held.amounts[name][rows])
+        held: Any = record.allocations
+        rows = np.flatnonzero((held.node >= 0) & (held.amounts[name] > 0))
+        pieces[label] = _Pieces(rows, place[held.node[rows]], held.amounts[name][rows])
     return _axis(name, capacity, records, pieces, there, has[there], np.ones(len(there), dtype=np.int64))
 
 
@@ -271,12 +282,9 @@ def _gpus(capacity: Capacity, records: Mapping[str, Record]) -> Axis | None:
     base = np.cumsum(capacity.gpus) - capacity.gpus
     pieces = {}
     for label, record in records.items():
-        held, rows = _last_runs(record)
-        last = np.zeros(len(held), dtype=np.bool_)
-        last[rows] = True
-        gpus = np.flatnonzero(last[held.gpu_row])
-        row = held.gpu_row[gpus]
-        pieces[label] = _Pieces(held.job[row], base[held.node[row]] + held.gpu[gpus], held.gpu_share[gpus])
+        held: Any = record.allocations
+        row = held.gpu_row
+        pieces[label] = _Pieces(row, base[held.node[row]] + held.gpu, held.gpu_share)
     whole = np.full(int(capacity.gpus.sum()), WHOLE_GPU)
     return _axis(GPU, capacity, records, pieces, there, whole, capacity.gpus[there])
 
@@ -301,7 +309,7 @@ def _axis(
     several : (k,) int64
         Number of units of each node.
     """
-    amounts = [each.amount for each in pieces.values() if len(each.job)]
+    amounts = [each.amount for each in pieces.values() if len(each.row)]
     if not amounts:
         return None
     unit = int(np.gcd.reduce([*has, *map(np.gcd.reduce, amounts)]))
@@ -341,20 +349,21 @@ def _kind(capacity: Capacity, node: int) -> tuple[object, ...]:
 
 
 def _held(record: Record, pieces: _Pieces, rows: IntArray, unit: int) -> Held:
-    """Return the rows of each job, with adjacent ones as one piece."""
-    found = placed(
-        record.start_us[pieces.job],
-        record.end_us[pieces.job],
-        pieces.amount // unit,
-        pieces.of,
-        rows.tolist(),
-        job=record.workload.job[pieces.job],
-    )
-    amount = np.bincount(pieces.job, pieces.amount, len(record)).astype(np.int64)
-    job = np.repeat(pieces.job, np.diff(found.offset))
-    order = np.lexsort((found.low, job))
-    job, low, high = job[order], found.low[order], (found.low + found.size)[order]
+    """Return the rows of each job in its last run, with adjacent ones as one piece, and those of its earlier runs."""
+    held: Any = record.allocations
+    times = held.start_us[pieces.row], held.end_us[pieces.row]
+    of = held.job[pieces.row]
+    found = placed(*times, pieces.amount // unit, pieces.of, rows.tolist(), job=record.workload.job[of])
+    piece = np.repeat(np.arange(len(of)), np.diff(found.offset))
+    last = times[0] == record.start_us[of]
+    amount = np.bincount(of[last], pieces.amount[last], len(record)).astype(np.int64)
+    before = np.flatnonzero(~last[piece])
+    earlier = (of[piece[before]], found.low[before], found.size[before], *(each[piece[before]] for each in times))
+    kept = np.flatnonzero(last[piece])
+    job, low, high = of[piece[kept]], found.low[kept], (found.low + found.size)[kept]
+    order = np.lexsort((low, job))
+    job, low, high = job[order], low[order], high[order]
     begins = np.flatnonzero(np.diff(job, prepend=-1).astype(np.bool_) | np.r_[True, low[1:] != high[:-1]][: len(job)])
-    last = np.r_[begins[1:], len(job)][: len(begins)] - 1
+    ends = np.r_[begins[1:], len(job)][: len(begins)] - 1
     offset = np.r_[0, np.cumsum(np.bincount(job[begins], minlength=len(record)))]
-    return Held(CoreAssignment(offset, low[begins], high[last] - low[begins]), amount)
+    return Held(CoreAssignment(offset, low[begins], high[ends] - low[begins]), amount, earlier)

@@ -11,14 +11,16 @@ import pytest
 
 from gridsim.model.capacity import GPU, NodeGroup
 from gridsim.model.demand import Demand, Demands
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.record import Record
-from gridsim.report import gantt_rows
+from gridsim.report import gantt, gantt_rows
 from gridsim.report.comparison import Comparison
 from gridsim.report.gantt_rows import Axis
-from gridsim.simulation import run
+from gridsim.simulation import run, simulate
 
 JOBS = 60
 
@@ -73,7 +75,7 @@ def test_jobs_lie_on_their_nodes_as_high_as_what_they_hold_and_never_over_anothe
 ) -> None:
     for axis in axes:
         node_of_row = np.repeat(axis.node, axis.rows)
-        for label, (placement, amount) in axis.held.items():
+        for label, (placement, amount, _) in axis.held.items():
             record = records[label]
             held: Any = record.allocations
             until = np.full(len(node_of_row), -1)
@@ -122,6 +124,55 @@ def test_records_of_different_machines_or_of_none_are_not_drawn_by_node(records:
     smaller = replace(records["easy"], allocations=None, capacity=None)
     assert gantt_rows.by_node({"fcfs": records["fcfs"], "easy": smaller}) == ()
     assert gantt_rows.by_node({"easy": smaller}) == ()
+
+
+@pytest.fixture(scope="module")
+def failing() -> dict[str, Record]:
+    """Return a job on a node that is absent from 20 to 50 s, and one on a GPU that is absent from 10 to 30 s."""
+    asked = Demands.of([Demand(tasks=1, each={"cores": 4}), Demand(tasks=1, each={"cores": 1}, gpu=1000)])
+    workload = Workload.from_columns(submit=[0, 0], runtime=[60, 60], demands=asked)
+    machine = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4}, gpus=1)])
+    options = Run(failures=Failures([(["n-0"], 20, 50), (["n-1:0"], 10, 30)]))
+    return {
+        name: simulate(workload, platform=machine, policy=name, options=options).record for name in ("fcfs", "easy")
+    }
+
+
+def test_absent_nodes_and_interrupted_runs_have_rows(failing: dict[str, Record]) -> None:
+    cores, gpus = gantt_rows.by_node(failing)
+    absent = [gantt_rows.absent_rows(axis, failing["easy"]) for axis in (cores, gpus)]
+    of_gpu, of_node = (1, 1, 10, 30), (0, 4, 20, 50)
+    assert rows_of(absent[0]) == [of_node]
+    assert rows_of(absent[1]) == [of_gpu, (0, 1, 20, 50)]
+    assert rows_of(cores.held["easy"].earlier) == [(0, 0, 4, 0, 20), (1, 4, 1, 0, 10)]
+    assert rows_of(gpus.held["easy"].earlier) == [(1, 1, 1, 0, 10)]
+    assert cores.held["easy"].amount.tolist() == [4, 1]
+    packed = gantt.pack(failing)["axes"]
+    assert [sorted(held.keys() & {"away", "ofJob"}) for axis in packed for held in axis["held"]] == [
+        ["away", "ofJob"]
+    ] * 4
+
+
+def rows_of(columns: tuple[Any, ...]) -> list[tuple[int, ...]]:
+    """Return rows with the last two columns in seconds."""
+    seconds = [column // 1_000_000 for column in columns[-2:]]
+    return list(zip(*(column.tolist() for column in (*columns[:-2], *seconds)), strict=True))
+
+
+@pytest.mark.long
+def test_the_page_draws_absent_nodes_and_interrupted_runs(
+    browser: Any,
+    visit: Callable[..., Any],
+    failing: dict[str, Record],
+    comparing: Callable[..., Comparison],
+    tmp_path: Any,
+) -> None:
+    opened = visit(browser, comparing(failing).page(tmp_path / "page.html").as_uri())
+    counts = "gridsimGantt.zoom(1); gridsimGantt.draw(); return [gridsimGantt.lastAbsences, gridsimGantt.lastEarlier]"
+    assert opened.execute_script(counts) == [2, 4]
+    text = opened.find_element("css selector", "#gantt").text
+    assert "absent nodes" in text
+    assert "Paler bars are runs that were interrupted or stopped." in text
 
 
 @pytest.mark.long

@@ -103,7 +103,7 @@
     const rows = await get(packed.rows), held = [];
     for (const one of packed.held) {
       const columns = { sizes: true };
-      for (const name of ["pieces", "low", "size", "amount"]) columns[name] = await get(one[name]);
+      for (const name of ["pieces", "low", "size", "amount", "away", "many", "down", "up", "ofJob", "at", "wide", "since", "until"]) columns[name] = await get(one[name]);
       columns.first = summed(Int32Array.of(0, ...columns.pieces));
       held.push(columns);
     }
@@ -239,11 +239,12 @@
   // ---- colours ----------------------------------------------------------------------------------------------------
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  let ink, idle, palette, rgb;
+  let ink, idle, absent, palette, rgb;
 
   function readTheme() {
     ink = style("--ink");
     idle = style("--idle");
+    absent = style("--absent");
     palette = { size: [], user: [], wait: [], given: [] };
     for (const mode of Object.keys(palette))
       for (let i = 0; i < 9 && style(`--${mode}-${i}`); i++) palette[mode].push(style(`--${mode}-${i}`));
@@ -427,7 +428,7 @@
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       context.clearRect(0, 0, canvas.clientWidth, height);
       context.font = "12px system-ui, sans-serif";
-      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = api.lastBands = 0;
+      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = api.lastBands = api.lastAbsences = api.lastEarlier = 0;
       shown.forEach((one, k) => panel(context, one, mode, GAP + k * (panelHeight() + GAP), panelHeight(), ratio));
       axis(context, height - AXIS, shown.length);
       api.lastDrawMs = performance.now() - began;
@@ -464,6 +465,7 @@
       context.beginPath();
       context.rect(margin.left, top, wide, high);
       context.clip();
+      if (axis) absences(context, axis.held[data.policies.indexOf(one)], top, high);
       const list = visible(one, view.from, view.to, ADDED_UP / panels().length);
       api.lastVisited += list ? list.length : 0;
       if (!list) stretch(context, one, mode, top, wide, high);
@@ -474,9 +476,38 @@
         context.drawImage(picture, margin.left, top, wide, high);
         api.lastRectangles += 1;
       } else rectangles(context, one, mode, list, top, high);
+      if (axis) earlierRuns(context, one, mode, top, high);
       if (pinned >= 0) (data.dag ? markJob : mark)(context, one, top, high, mode);
       if (banded) nameBands(context, top, high, wide);
       context.restore();
+    }
+
+    // Absent nodes and GPUs, below the jobs: those of a drain still run.
+    function absences(context, { away, many, down, up }, top, high) {
+      if (!away) return;
+      context.fillStyle = absent;
+      for (let k = 0; k < away.length; k++) {
+        if (up[k] <= view.from || down[k] >= view.to) continue;
+        const x = Math.max(margin.left, xOf(down[k])), y = yOf(away[k], high);
+        context.fillRect(x, top + y, Math.max(1, xOf(Math.min(up[k], view.to)) - x), yOf(away[k] + many[k], high) - y);
+        api.lastAbsences += 1;
+      }
+    }
+
+    // Runs that were interrupted or stopped, paler than the last ones.
+    function earlierRuns(context, one, mode, top, high) {
+      const { ofJob, at, wide, since, until } = data.axes[axisAt].held[data.policies.indexOf(one)];
+      if (!ofJob) return;
+      const classes = colours(data, one, mode);
+      context.globalAlpha = 0.5;
+      for (let k = 0; k < ofJob.length; k++) {
+        if (until[k] <= view.from || since[k] >= view.to) continue;
+        const x = Math.max(margin.left, xOf(since[k])), y = yOf(at[k], high);
+        context.fillStyle = palette[mode][classes[ofJob[k]]];
+        context.fillRect(x, top + y, Math.max(0.7, xOf(Math.min(until[k], view.to)) - x - 0.5), yOf(at[k] + wide[k], high) - y);
+        api.lastEarlier += 1;
+      }
+      context.globalAlpha = 1;
     }
 
     // A text without its middle if it is too wide.
@@ -1097,7 +1128,9 @@
 
     function recolour() {
       colours(data, data.policies[0], colouring.value);
-      root.querySelector(".legend").replaceChildren(...legend(data, colouring.value).map(([name, colour]) => {
+      const rows = legend(data, colouring.value);
+      if (data.axes && data.axes.some((axis) => axis.held.some((held) => held.away))) rows.push(["absent nodes", absent]);
+      root.querySelector(".legend").replaceChildren(...rows.map(([name, colour]) => {
         const item = node("li", name);
         item.style.setProperty("--swatch", colour);
         return item;
