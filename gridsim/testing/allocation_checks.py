@@ -25,6 +25,14 @@ class Runs(NamedTuple):
     cores: IntArray
 
 
+class Failed(NamedTuple):
+    """Failures of whole nodes: name of the node, begin and end, whole microseconds; those of a node do not overlap."""
+
+    node: tuple[str, ...]
+    down: IntArray
+    up: IntArray
+
+
 def misplaced(
     held: Allocations, runs: Runs | None, capacity: Capacity | None, tolerance: int, limit: int
 ) -> Iterator[Violation]:
@@ -49,6 +57,23 @@ def misplaced(
     if capacity is not None:
         yield from checks.nodes(capacity)
     yield from checks.gpus()
+
+
+def on_failed_nodes(held: Allocations, failures: Failed, tolerance: int, limit: int) -> Iterator[Violation]:
+    """Yield the violation of the pieces of runs on failed nodes; other parameters are those of `misplaced`."""
+    number = {name: index for index, name in enumerate(held.nodes)}
+    node = np.array([number.get(name, -1) for name in failures.node], dtype=np.int64)
+    bad = np.zeros(len(held), dtype=np.bool_)
+    by_node = np.argsort(held.node, kind="stable")
+    for one in np.unique(node[node >= 0]).tolist():
+        first, last = np.searchsorted(held.node[by_node], (one, one + 1))
+        rows, mine = by_node[first:last], np.flatnonzero(node == one)
+        mine = mine[np.argsort(failures.down[mine], kind="stable")]  # they do not overlap
+        before = np.searchsorted(failures.down[mine], held.end_us[rows] - tolerance) - 1
+        bad[rows] = (before >= 0) & (failures.up[mine][before] > held.start_us[rows] + tolerance)
+    yield from marked(
+        "on-absent-node", bad, held.job, held.start_us, limit, lambda row: f"on {held.nodes[held.node[row]]}"
+    )
 
 
 class _Checks:

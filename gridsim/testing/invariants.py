@@ -19,8 +19,8 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
-from gridsim.record import Record, Status
-from gridsim.testing.allocation_checks import Runs, misplaced
+from gridsim.record import FAILURE, Record, Status
+from gridsim.testing.allocation_checks import Failed, Runs, misplaced, on_failed_nodes
 from gridsim.testing.demand_checks import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
 
@@ -69,6 +69,8 @@ class Schedule:
         Stated number of runs in each job's chain.
     allocations : Allocations or None
         Allocations of jobs, with job numbers instead of rows.
+    failed : Failed or None
+        Failures of nodes.
     source : str
         Name for messages.
     """
@@ -92,6 +94,7 @@ class Schedule:
     limit: IntArray | None = None
     pieces: IntArray | None = None
     allocations: Allocations | None = None
+    failed: Failed | None = None
     source: str = "schedule"
 
     def __len__(self) -> int:
@@ -119,6 +122,7 @@ class Schedule:
             cut_piece=None if beyond is None else np.arange(len(job)) >= len(job) - len(beyond.job),
             limit=None if beyond is None else beyond.limit_us,
             allocations=None if record.allocations is None else _numbered(record.allocations, record.workload.job),
+            failed=_failed(record),
             source="record",
         )
 
@@ -603,11 +607,21 @@ def _check(
     held = schedule.allocations
     if held is not None:
         found += misplaced(held, checks.runs()[0], capacity, tolerance, limit)
+        if schedule.failed is not None:
+            found += on_failed_nodes(held, schedule.failed, tolerance, limit)
     if workload.demands is not None and capacity is not None:
         of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, workload)
         found += checks.demands(capacity, held, of_pieces)
     place = {kind: index for index, kind in enumerate((*KINDS, *PIECE_KINDS, *DEMAND_KINDS))}
     return sorted(found, key=lambda violation: place[violation.kind])
+
+
+def _failed(record: Record) -> Failed | None:
+    found = record.interruptions
+    if found is None:
+        return None
+    rows = np.flatnonzero((found.gpu < 0) & (found.kind == FAILURE))
+    return Failed(tuple(found.names[node] for node in found.node[rows]), found.down_us[rows], found.up_us[rows])
 
 
 def _numbered(held: Allocations, job: IntArray) -> Allocations:

@@ -21,6 +21,7 @@ from gridsim.files import DAMAGED, csv_rows, encoding_of, unpacked
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import demands_of
+from gridsim.model.failures import read_trace
 from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, to_us
@@ -28,6 +29,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.scenario import jobs_of, transformed
+from gridsim.testing.allocation_checks import Failed
 from gridsim.testing.allocation_table import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule, only_capacity, violations_of
 from gridsim.testing.violation import Violation
@@ -90,9 +92,11 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
     path = Path(path)
     if path.is_dir():
         found = _with_earlier_runs(path, read_schedule(_table(path), columns=columns))
-        if (path / "failures.csv").is_file() and found.status is not None:
-            failed = read_run_table(path)["status"] == Status.failed.name
-            found = replace(found, status=np.where(failed, int(Status.failed), found.status))
+        if (path / "failures.csv").is_file():
+            found = replace(found, failed=_failed_nodes(path / "failures.csv"))
+            if found.status is not None:
+                failed = read_run_table(path)["status"] == Status.failed.name
+                found = replace(found, status=np.where(failed, int(Status.failed), found.status))
         return replace(found, allocations=_own_allocations(path))
     if path.suffix == ".parquet":
         return _from_csv(_parquet(path), path, columns)
@@ -297,6 +301,15 @@ def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
         cut_start=np.concatenate([each.start for each in cut]),
         cut_end=np.concatenate([each.end for each in cut]),
         cut_piece=np.repeat([name == "pieces" for name in there], [len(each) for each in cut]),
+    )
+
+
+def _failed_nodes(path: Path) -> Failed:
+    """Return the failures of whole nodes."""
+    rows = [(name, down, up) for names, down, up in read_trace(path) for name in names if ":" not in name]
+    node, down, up = zip(*rows, strict=True) if rows else ((), (), ())
+    return Failed(
+        node, *(np.array([to_us(it) if it < np.inf else NEVER for it in each], dtype=np.int64) for each in (down, up))
     )
 
 

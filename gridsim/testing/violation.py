@@ -50,6 +50,7 @@ PIECE_KINDS: Mapping[str, str] = {
     "wrong-pieces": "the pieces of a run do not add up to its cores, or differ from its time",
     "unknown-node": "a piece is on a node, or a GPU of it, that the machine does not have",
     "node-oversubscribed": "more of a resource of a node was in use than the node has",
+    "on-absent-node": "a run was on a node while that node had failed",
     "gpu-oversubscribed": "more than 1000 thousandths of a GPU were in use",
 }
 """Kinds for schedules with allocations (``allocations.csv``) only."""

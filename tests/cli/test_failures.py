@@ -58,6 +58,9 @@ mttr = "1h"
     assert main(["run", str(recipe), "--out", str(out)]) == 0
     assert "interrupted_runs" in capsys.readouterr().out
     assert main(["validate", str(out)]) == 0
+    (out / "failures.csv").write_text("node,down,up\nn-0,0,\n")
+    assert main(["validate", str(out)]) == 1
+    assert "on-absent-node" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
