@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.metrics.availability import lost_core_seconds
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
 from gridsim.metrics.groups import by_label
@@ -104,7 +105,8 @@ class DeadlineRow:
 class UsageRow:
     """Jobs of a user or account; a row of ``usage.csv``. The policy ``recorded log`` is the log's own schedule.
 
-    Hours are those of the runs; ``wait_mean`` is in seconds.
+    Hours are those of the last runs; lost ones of all runs, without the completed ones, NaN where no node could fail.
+    ``wait_mean`` is in seconds.
     """
 
     kind: str
@@ -114,6 +116,7 @@ class UsageRow:
     core_hours: float
     gpu_hours: float
     wait_mean: float
+    lost_core_hours: float
 
 
 FILES: Mapping[str, type] = {
@@ -221,7 +224,9 @@ def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[An
         "usage.csv": usage(comparison),
     }
     for name, rows in found.items():
-        columns = [field.name for field in fields(FILES[name])]
+        columns = [
+            field.name for field in fields(FILES[name]) if field.name != "lost_core_hours" or failing(comparison)
+        ]
         if written := [tuple(getattr(row, column) for column in columns) for row in rows]:
             yield name, columns, written
 
@@ -286,17 +291,24 @@ def usage(comparison: Evidence) -> Iterator[UsageRow]:
         totals = {policy: _totals(each, of, len(found), gpus) for policy, each in schedules.items()}
         for place, name in enumerate(found.names):
             if (of == place).any():
-                for policy, (jobs, core_hours, gpu_hours, wait) in totals.items():
+                for policy, (jobs, core_hours, gpu_hours, wait, lost) in totals.items():
                     mean = float(wait[place] / jobs[place]) if jobs[place] else np.nan
                     hours = float(core_hours[place]), float(gpu_hours[place])
-                    yield UsageRow(label, name, policy, int(jobs[place]), *hours, mean)
+                    yield UsageRow(label, name, policy, int(jobs[place]), *hours, mean, float(lost[place]))
 
 
 def _totals(record: Record, of: IntArray, groups: int, gpus: FloatArray) -> tuple[npt.NDArray[Any], ...]:
-    """Return jobs that ran, core-hours, GPU-hours and total wait by group."""
+    """Return jobs that ran, core-hours, GPU-hours, total wait and lost core-hours by group."""
     ran = record.ran
     columns = (np.ones(int(ran.sum())), record.area[ran] / 3600, gpus[ran] * record.held[ran] / 3600, record.wait[ran])
-    return tuple(np.bincount(of[ran], weights=it, minlength=groups) for it in columns)
+    lost = np.full(len(record), np.nan) if record.interruptions is None else lost_core_seconds(record) / 3600
+    totals = [np.bincount(of[ran], weights=it, minlength=groups) for it in columns]
+    return (*totals, np.bincount(of, weights=lost, minlength=groups))
+
+
+def failing(comparison: Evidence) -> bool:
+    """Return whether nodes could fail under any policy."""
+    return any(record.interruptions is not None for record in comparison.records.values())
 
 
 def _gpus(record: Record) -> FloatArray:

@@ -184,6 +184,7 @@ def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, dr
         usage=tables.usage(usage, waits_of),
         waits_of=waits_of,
         with_gpus=any(row.gpu_hours > 0 for row in usage),
+        with_losses=curves.failing(comparison),
         notes=_notes(comparison),
         by_weight=robustness.categories(comparison),
         of_deadlines=admission.of_deadlines(comparison),

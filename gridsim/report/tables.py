@@ -230,15 +230,17 @@ def _logged_reasons(comparison: Evidence) -> dict[str, float]:
 
 
 def usage(found: Iterable[UsageRow], labels: Sequence[str]) -> dict[str, list[list[str]]]:
-    """Return rows for each kind of group: name, jobs, core-hours, GPU-hours if any, and mean waits by policy."""
+    """Return rows for each kind of group: name, jobs, hours (cores, GPUs and losses if any), mean waits by policy."""
     by_group: dict[tuple[str, str], dict[str, UsageRow]] = {}
     for row in found:
         by_group.setdefault((row.kind, row.group), {})[row.policy] = row
     tables: dict[str, list[list[str]]] = {}
     with_gpus = any(row.gpu_hours > 0 for each in by_group.values() for row in each.values())
+    with_losses = any(row.lost_core_hours >= 0 for each in by_group.values() for row in each.values())
     for (kind, group), each in by_group.items():
         first = each[labels[0]]
         hours = [first.core_hours, *([first.gpu_hours] if with_gpus else [])]
+        hours += [first.lost_core_hours] if with_losses else []
         waits = [shown("wait_mean", each[label].wait_mean) for label in labels]
         name = group.removeprefix(f"{kind} ")
         tables.setdefault(kind, []).append([name, number(first.jobs), *map(_hours, hours), *waits])
@@ -246,7 +248,7 @@ def usage(found: Iterable[UsageRow], labels: Sequence[str]) -> dict[str, list[li
 
 
 def _hours(value: float) -> str:
-    return number(value) if value >= 100 else f"{value:.3g}"
+    return number(value) if value >= 100 else f"{value:.3g}" if value >= 0 else ""
 
 
 def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:

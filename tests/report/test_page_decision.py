@@ -16,9 +16,12 @@ import pytest
 
 from gridsim.cli import main
 from gridsim.metrics.compare import Difference
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice
 from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.questions.changes import NOW
 from gridsim.questions.compare import evidence_of
@@ -261,6 +264,18 @@ def test_hours_and_waits_are_by_account_and_user(logged: Comparison, made: str) 
     assert physics.gpu_hours == pytest.approx((record.held * (np.arange(600) % 3))[rows].sum() / 3600)
     assert physics.wait_mean == pytest.approx(record.wait[rows].mean())
     assert found["account", "account physics", LOG].wait_mean == 60
+
+
+def test_lost_core_hours_are_by_user(comparing: Callable[..., Comparison]) -> None:
+    labels, names = {"user": [1, 2]}, {"user": ("", "ann", "bob")}
+    jobs = replace(Workload.from_columns(submit=[0, 0], runtime=[60, 60], cores=[4, 4], labels=labels), names=names)
+    machine = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4})])
+    options = Run(failures=Failures([(["n-1"], 45, 90)]))
+    records = {name: simulate(jobs, platform=machine, policy=name, options=options).record for name in ("easy", "fcfs")}
+    found = comparing(records)
+    lost = {(row.group, row.policy): row.lost_core_hours for row in page.curves.usage(found)}
+    assert (lost["user ann", "easy"], lost["user bob", "easy"]) == (0, pytest.approx(4 * 45 / 3600))
+    assert "user jobs core-hours lost core-hours" in words(page.render(found))
 
 
 def test_waiting_time_is_by_reason(logged: Comparison) -> None:
