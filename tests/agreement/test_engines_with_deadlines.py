@@ -132,7 +132,7 @@ def test_promised_deadlines_with_long_queues(policy: str, overrun: str, instant:
 @pytest.mark.parametrize("policy", GUARANTEED)
 def test_promised_deadlines_on_a_log(name: str, policy: str, others: Any) -> None:
     cores = gs.Platform.single(128 if "SDSC" in name else 430)
-    made = ["slice?window=1&jobs=3000&origin=true", "load-factor?percent=140", "deadlines?stringency=0.2&fraction=0.8"]
+    made = ["slice?window=1&jobs=1500&origin=true", "load-factor?percent=140", "deadlines?stringency=0.2&fraction=0.8"]
     asked = transformed(gs.read_workload(others(name)), [*made, "tolerance?factor=1.5&random=true"], platform=cores)
     rules = list(itertools.product(INSTANTS, OVERRUNS))  # small workloads cover all rules under each policy
     instant, overrun = rules[(GUARANTEED.index(policy) + ("SDSC" in name)) % len(rules)]

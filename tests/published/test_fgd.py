@@ -52,7 +52,7 @@ def fgd() -> ModuleType:
     ("source", "seeds"),
     [
         ("made", 1),
-        pytest.param("openb", 3, marks=[pytest.mark.others, pytest.mark.long]),
+        pytest.param("openb", 1, marks=[pytest.mark.others, pytest.mark.long]),
     ],
 )
 def test_rules_give_away_what_is_published(

@@ -24,7 +24,7 @@ from gridsim.machine.queue_order import HEAD, TAIL, sort_places
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.policy.admission.feedback import Feedback, with_slack
+from gridsim.policy.admission.feedback import Feedback, next_deadline, with_slack
 from gridsim.policy.admission.mrt import MRT, depth_first
 from gridsim.policy.admission.msb import MSB, AscendingScheduledTime, cheapest
 from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, requested, stop
@@ -198,9 +198,9 @@ def _answer_request(request, now, state, trial, asked, how):  # type: ignore[no-
         return deadline, NONE, rows, starts
     refused, tick = deadline, how[TICK]
     for _ in range(how[RETRIES]):
-        if found - refused <= tick:
+        middle = next_deadline(found, refused, tick)
+        if middle == found:
             break
-        middle = refused + max((found - refused) // tick // 2, 1) * tick
         other, places = _searched(request, middle, now, state, asked, how)
         if other.shape[0]:
             found, rows, starts = middle, other, places
@@ -217,6 +217,15 @@ def _appended(request, now, state):  # type: ignore[no-untyped-def]
     return verbs.earliest(machine, now, request, queue.estimate[request]) + queue.estimate[request]
 
 
+@njit_noalloc
+def doubled(response, least):  # type: ignore[no-untyped-def]
+    """Return the response of an artificial deadline, doubled until it is at least *least*, and how often."""
+    doublings = 0
+    while response < least:
+        response, doublings = 2 * response, doublings + 1
+    return response, doublings
+
+
 @njit
 def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def]
     """Return the answer to a job without deadline, as `_answer_request`, and how often its deadline was doubled."""
@@ -226,9 +235,7 @@ def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def
         return submit + response, 0, rows, starts
     if not how[LOOSEN]:
         return NEVER, 0, rows, starts
-    end, doublings = _appended(request, now, state), 0
-    while end > submit + response:
-        response, doublings = 2 * response, doublings + 1
+    response, doublings = doubled(response, _appended(request, now, state) - submit)
     return submit + response, doublings, rows, starts
 
 

@@ -71,9 +71,9 @@ class Feedback:
             return best
         refused = deadline
         for _ in range(self.retry_count):
-            if found - refused <= plan.tick:
+            middle = as_python(next_deadline)(found, refused, plan.tick)
+            if middle == found:
                 break
-            middle = refused + max((found - refused) // plan.tick // 2, 1) * plan.tick
             offer = offer_of(self.inner, request, middle, plan, now)
             if offer is None:
                 refused = middle
@@ -82,6 +82,12 @@ class Feedback:
         slack, submit = exact(self.slack_factor, "slack_factor"), int(plan.requests.submit[request])
         ratio = (slack.numerator, slack.denominator)
         return best._replace(granted=as_python(with_slack)(found, submit, plan.tick, *ratio))
+
+
+@njit_noalloc
+def next_deadline(found, refused, tick):  # type: ignore[no-untyped-def]
+    """Return the deadline that the bisection tries next, whole ticks after the refused one; *found* at its end."""
+    return found if found - refused <= tick else refused + max((found - refused) // tick // 2, 1) * tick
 
 
 @njit_noalloc

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import InputError, not_modelled
+from gridsim.machine.njit import as_python
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.policy.admission import decision
@@ -226,9 +227,8 @@ class Guaranteed(Planned):
             return offer._replace(granted=submit + response)
         if self.artificial_fallback == "reject":
             return None
-        start, doublings = plan.earliest(request, now), 0
-        while start + estimate > submit + response:
-            response, doublings = 2 * response, doublings + 1
+        start = plan.earliest(request, now)
+        response, doublings = as_python(decision.doubled)(response, start + estimate - submit)
         return Offer(start, granted=submit + response, doublings=doublings)
 
     def artificial_response(self, estimate: int) -> int:
