@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -150,16 +148,6 @@ SMALL = {
 # Modules that import one another; imports inside functions and by a constant name count.
 CIRCLES: tuple[tuple[str, ...], ...] = ()
 
-_NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-    tokenize.ENCODING,
-}
-
 
 @cache
 def tree(path: Path) -> ast.Module:
@@ -169,7 +157,7 @@ def tree(path: Path) -> ast.Module:
 @cache
 def nodes(path: Path) -> list[ast.AST]:
     """Nodes of the kinds that the counts look at, in one walk."""
-    kinds = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Call)
+    kinds = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Call, ast.Constant, ast.JoinedStr)
     return [node for node in ast.walk(tree(path)) if isinstance(node, kinds)]
 
 
@@ -180,15 +168,15 @@ def span(node: ast.stmt | ast.expr) -> range:
 @cache
 def code_lines(path: Path) -> frozenset[int]:
     """Lines with a token that is neither comment nor docstring. A statement that is only a string is a docstring."""
-    prose: set[int] = set()
+    text = path.read_text(encoding="utf-8").split("\n")
+    lines = {number for number, line in enumerate(text, 1) if line.strip() and not line.lstrip().startswith("#")}
+    for node in nodes(path):  # strings over several lines, which may contain empty lines and a "#"
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)):
+            lines.update(span(node))
     for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            prose.update(span(node))
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type not in _NO_CODE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return frozenset(lines - prose)
+            lines.difference_update(span(node))
+    return frozenset(lines)
 
 
 def files(root: Path, *folders: str) -> list[Path]:

@@ -170,6 +170,7 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
     assert compared(one, workload, policy, cores, **options) or len(workload) > MOST
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @given(
     workload=workloads(cores=CORES, largest=20, deadlines=True, users=True),

@@ -290,6 +290,7 @@ def test_keys_and_their_effects() -> None:
     assert next(each for each in site.qos if each.name == "high").user_cores == 6
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("key", "named"),
     [

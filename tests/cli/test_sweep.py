@@ -300,6 +300,7 @@ def test_damaged_records_are_computed_again() -> None:
     assert contents(Path("campaign-results")) == before
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
 @pytest.mark.parametrize("name", ["runs.csv", "comparisons.csv", "means.csv", "comparisons.html", "tables.json"])
 def test_a_table_that_is_damaged_or_was_deleted_is_written_again(damage: Callable[[Path], None], name: str) -> None:

@@ -180,6 +180,7 @@ def test_a_key_and_a_joined_table_are_inputs_too(tmp_path, monkeypatch):
         assert (tmp_path / output).read_bytes() == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("output", ["-", "/dev/stdout"])
 @pytest.mark.parametrize("to", ["a pipe", "a file"])
 def test_standard_output_receives_the_log_and_nothing_else(output, to, log, tmp_path):

@@ -85,7 +85,7 @@ def test_papers_of_one_campaign_run_their_own_experiments(data: Path) -> None:
     assert names[1] == {"categories", "T-fixed", "T-random", "S", "K", "K-mixed"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("paper", ["qops-report", "service", "moldable"])
 def test_small_and_tiny_have_what_every_figure_shows(paper: str, data: Path) -> None:
     for scale in ("tiny", "small"):
