@@ -1,5 +1,7 @@
 """Decorators of compiled loops: a loop is compiled at its first call and cached until a source of any loop changes.
 
+A loop can also be compiled in a separate process, while this process compiles others.
+
 numba is imported with the first loop that is called, since the import takes 0.3 CPU s and 90 MB.
 """
 

@@ -1,4 +1,7 @@
-"""Orderings: formulas over the columns of the waiting requests; lower ranks first, ties by arrival."""
+"""Orderings: formulas over the columns of the waiting requests; lower ranks first, ties by arrival.
+
+`__all__` contains the general ones; two others are for the order of backfilling only.
+"""
 
 from __future__ import annotations
 
@@ -265,7 +268,7 @@ class DominantShare:
         return shares[waits]
 
 
-# -- orders of the candidates behind a blocked request with a reservation (specification of predictions, 4.2) --------
+# -- backfill orders: of the candidates behind a blocked request with a reservation (specification of predictions, 4.2)
 
 
 @dataclass

@@ -33,9 +33,7 @@ class EarliestDeadlineAndStart:
     weight: float = 1.0
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        raise PolicyError(
-            "the heuristic edf+est needs earliest start times in a partial schedule: mrt?heuristic=edf+est"
-        )
+        raise PolicyError("the heuristic edf+est needs earliest starts in a partial schedule: mrt?heuristic=edf+est")
 
 
 @dataclass

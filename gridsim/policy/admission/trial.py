@@ -47,8 +47,7 @@ def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no
     """
     wait = start - submit
     if price == SLACK:
-        slack = due - estimate - submit
-        return wait / slack if wait else 0.0
+        return wait / (due - estimate - submit) if wait else 0.0
     if price == WAIT:
         return float(wait)
     if price == WORK_WAIT:

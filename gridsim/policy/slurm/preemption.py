@@ -1,4 +1,4 @@
-"""Preemption: which jobs a job may preempt, in which order, and the search for the jobs to preempt.
+"""Preemption: which jobs a job may preempt, in which order, the search for the jobs to preempt, and endless loops.
 
 Sources: slurm.schedmd.com/preempt.html ("the select plugin will simulate the preemption of each job in the priority
 ordered list and test if the job can be started after each preemption … the preemption candidates are re-ordered with

@@ -1,4 +1,7 @@
-"""Priorities of requests: decayed usage, the resulting factors, and their weighted sums, period by period."""
+"""Priorities of requests: decayed usage, the resulting factors, and their weighted sums, period by period.
+
+Source of usage resets: slurm.conf(5), ``PriorityUsageResetPeriod``.
+"""
 
 from __future__ import annotations
 
