@@ -254,3 +254,14 @@ def test_every_example_of_a_module_is_one_that_is_run(root: Path, path: Path) ->
         assert sum(len(test.examples) for test in tests) == written
         skipping = doctest.OPTIONFLAGS_BY_NAME["SKIP"]
         assert not [line.source for test in tests for line in test.examples if line.options.get(skipping)]
+
+
+def test_files_that_developer_pages_name_exist() -> None:
+    package = ROOT / "gridsim"
+    missing = []
+    for page in sorted((DOCS / "develop").glob("*.md")):
+        for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+)(?:\.py)?`", page.read_text(encoding="utf-8")):
+            there = (package / name, package / f"{name}.py", ROOT / name, ROOT / f"{name}.py", DOCS / f"{name}.md")
+            if not any(path.exists() for path in there):
+                missing.append(f"{page.name}: {name}")
+    assert missing == []
