@@ -24,6 +24,7 @@ from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
 from gridsim.model.windows import Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.record import Record
@@ -36,6 +37,7 @@ _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
 _PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy")
 _OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before")
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
+_ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
 _ZEROS = ("preemptions",)
 _RUN_ZEROS = ("suspended",)
@@ -51,6 +53,36 @@ def check_schedule(case: Mapping[str, Any]) -> Outcome:
         else None
     )
     return Outcome.of([_run(spec, workload, platform, common) for spec in case["runs"]])
+
+
+def check_checkpoint(case: Mapping[str, Any]) -> Outcome:
+    """Every row of a case of kind ``checkpoint``: the interval, the duration of a run, and what it keeps."""
+    known_only(case, (*PROSE, "family", "rows"), "the case holds")
+    return Outcome.of([_checkpoint_row(f"row {at}", row) for at, row in enumerate(case["rows"])])
+
+
+def _checkpoint_row(label: str, row: Mapping[str, Any]) -> Run:
+    known_only(row, _ROW, "the row has")
+    saving = Checkpoints(row["interval"], final_checkpoint=row.get("final_checkpoint", False))
+    work, cost, restart = (1_000_000 * row.get(name, 0) for name in ("work", "cost", "restart"))
+    mtbf = math.inf if row.get("mtbf") is None else row["mtbf"] * 1e6
+    interval = saving.interval_us(cost, mtbf / row.get("nodes", 1))
+    run, after = saving.stretch(work, interval, cost, restart), row.get("after")
+    found = {
+        "interval": None if interval >= NEVER else interval / 1e6,
+        "checkpoints": run.checkpoints,
+        "wall": run.length / 1e6,
+    }
+    if after is not None:
+        kept = run.after(1_000_000 * after)
+        lost = after - (kept.restart + kept.work + kept.writing) / 1e6
+        found |= {"restart": kept.restart / 1e6, "complete": kept.checkpoints, "kept": kept.work / 1e6}
+        found |= {"work_done": run.worked(1_000_000 * after) / 1e6, "lost": lost}
+    comparison = Comparison()
+    _compare(
+        comparison, "row", {(label,): {**found, "label": label}}, [{"label": label, **row["expected"]}], ("label",)
+    )
+    return comparison.verdict(label)
 
 
 def _platform(words: Mapping[str, Any]) -> Platform:
