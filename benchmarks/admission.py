@@ -29,8 +29,8 @@ from gridsim.policy.admission import trial
 from gridsim.policy.admission.mrt import MRT
 from gridsim.policy.admission.msb import MSB
 from gridsim.policy.admission.plan import Plan, Search
-from gridsim.policy.admission.plan_cost import term
 from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.admission.trial import term
 from gridsim.policy.queue import Requests
 from gridsim.testing import admission_oracle
 from gridsim.testing.oracle import jobs_of

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gridsim.engine.setup import Engine
-from gridsim.entities.event_priorities import Mode, modes
+from gridsim.entities.clock import Mode, modes
 from gridsim.entities.router import Split
 from gridsim.entities.walltime_limit import Limits
 from gridsim.errors import InputError

@@ -312,7 +312,7 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptWork:
-    """What runs of jobs (tasks of DAG jobs) with checkpoints were spent on, in order of their ends.
+    """Restarts, kept work and checkpoints of runs of jobs (tasks of DAG jobs), in order of their ends.
 
     Attributes
     ----------

@@ -28,17 +28,19 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.policy.ordering",
         "gridsim.policy.dag_ordering",
         "gridsim.policy.fair_share",
-        "gridsim.policy.dominant_share",
         "gridsim.policy.slurm.ordering",
     ),
-    "heuristic": ("gridsim.policy.admission.heuristics",),
+    "heuristic": (
+        "gridsim.policy.admission.msb:AscendingScheduledTime",
+        "gridsim.policy.admission.mrt:EarliestDeadlineAndStart",
+    ),
     "reservation": ("gridsim.policy.reservation",),
     "balancer": ("gridsim.policy.balancing",),
     "placement": ("gridsim.policy.placement",),
     "admission": (
-        "gridsim.policy.admission.conservative",
-        "gridsim.policy.admission.msb",
-        "gridsim.policy.admission.mrt",
+        "gridsim.policy.admission.plan:Conservative",
+        "gridsim.policy.admission.msb:MSB",
+        "gridsim.policy.admission.mrt:MRT",
         "gridsim.policy.admission.qops",
         "gridsim.policy.admission.feedback",
         "gridsim.policy.admission.restart",
@@ -51,13 +53,13 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.policy.scheduler.slurm",
     ),
     "predictor": ("gridsim.policy.prediction",),
-    "corrector": ("gridsim.policy.correction",),
-    "backfill_order": ("gridsim.policy.backfill_order",),
+    "corrector": ("gridsim.policy.prediction:Request,Steps,Added,Double",),
+    "backfill_order": ("gridsim.policy.ordering:InQueue,Shortest",),
     "partition": ("gridsim.policy.partition",),
     "speedup": ("gridsim.model.speedup",),
     "reader": ("gridsim.workload.readers",),
     "metric": (),
-    "charge": ("gridsim.metrics.core_hours",),
+    "charge": ("gridsim.metrics.charges:CoreHours",),
     "model": (
         "gridsim.workload.synthetic.lublin",
         "gridsim.workload.synthetic.grid",
@@ -81,7 +83,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.flurries",
     ),
 }
-"""Kinds of pluggable classes, and the modules of gridsim that contain them.
+"""Kinds of pluggable classes, and the modules of gridsim that contain them: all public classes, or those after a colon.
 
 Installed packages add modules through the entry-point group ``gridsim.<kind>``. gridsim's own metrics are not classes:
 see `gridsim.metrics.summary`.
@@ -130,15 +132,22 @@ def _entries_of(kind: str) -> list[importlib.metadata.EntryPoint]:
 
 
 @cache
-def _modules(kind: str) -> tuple[ModuleType, ...]:
-    own = [importlib.import_module(name) for name in KINDS[kind]]
-    wider = _modules(_INCLUDED[kind]) if kind in _INCLUDED else ()
-    return (*wider, *own, *map(_installed, _entries_of(kind)))
+def _classes(kind: str) -> tuple[type, ...]:
+    wider = _classes(_INCLUDED[kind]) if kind in _INCLUDED else ()
+    installed = (thing for entry in _entries_of(kind) for thing in _public(_installed(entry)))
+    return (*wider, *(thing for place in KINDS[kind] for thing in _included(place)), *installed)
+
+
+def _included(place: str) -> Iterator[type]:
+    """Return the classes of an entry of `KINDS`."""
+    module, _, chosen = place.partition(":")
+    found = importlib.import_module(module)
+    return (getattr(found, name) for name in chosen.split(",")) if chosen else _public(found)
 
 
 def forget() -> None:
     """Clear the cache of entry points, for example after an installation."""
-    for found in (_entries, _modules, _table, _own):
+    for found in (_entries, _classes, _table, _own):
         found.cache_clear()
 
 
@@ -215,11 +224,10 @@ def name_of(thing: type) -> str:
 @cache
 def _table(kind: str) -> dict[str, type]:
     table: dict[str, type] = {}
-    for module in _modules(kind):
-        for thing in _public(module):
-            for name in (name_of(thing), *getattr(thing, "aliases", ())):
-                if table.setdefault(name, thing) is not thing:
-                    raise InputError(f"{kind} '{name}' is both {table[name].__module__} and {thing.__module__}")
+    for thing in _classes(kind):
+        for name in (name_of(thing), *getattr(thing, "aliases", ())):
+            if table.setdefault(name, thing) is not thing:
+                raise InputError(f"{kind} '{name}' is both {table[name].__module__} and {thing.__module__}")
     return table
 
 
@@ -231,8 +239,8 @@ def _own(kind: str, name: str) -> type | None:
     """
     if kind in _INCLUDED or _entries_of(kind):
         return None
-    for module in KINDS[kind]:
-        for thing in _public(importlib.import_module(module)):
+    for place in KINDS[kind]:
+        for thing in _included(place):
             if name in (name_of(thing), *getattr(thing, "aliases", ())):
                 return thing
     return None

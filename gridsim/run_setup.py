@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from gridsim.engine.setup import Setup
-from gridsim.entities.clock import Clock
+from gridsim.entities.clock import Clock, Instant, modes
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.dynamic_jobs import Submissions, with_spare_rows
-from gridsim.entities.event_priorities import Instant, modes
-from gridsim.entities.external_reservations import HeldResources
+from gridsim.entities.dynamic_jobs import HeldResources, Submissions, with_spare_rows
 from gridsim.entities.failures import Breakdowns
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome

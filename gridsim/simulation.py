@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gridsim.engine.setup import Engine
+from gridsim.entities.clock import Mode
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.event_priorities import Mode
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
 from gridsim.entities.walltime_limit import LimitedJobs, Limits, limited_jobs

@@ -12,8 +12,8 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.clock import modes
 from gridsim.entities.dynamic_jobs import Submission
-from gridsim.entities.event_priorities import modes
 from gridsim.entities.failures import Breakdowns
 from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine

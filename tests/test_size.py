@@ -34,27 +34,27 @@ PACKAGES = {
 CORE = ("machine", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "engine", "entities")
 
 BOUNDS = {
-    "machine": 2_804,
-    "policy": 2_633,
-    "policy/scheduler": 2_853,
-    "policy/admission": 1_675,
-    "policy/slurm": 4_302,
-    "engine": 1_715,
-    "entities": 2_638,
+    "machine": 2_764,
+    "policy": 2_629,
+    "policy/scheduler": 2_844,
+    "policy/admission": 1_670,
+    "policy/slurm": 4_292,
+    "engine": 1_714,
+    "entities": 2_641,
     "workload": 9_931,
-    "model": 4_781,
-    "report, questions, cli": 11_306,
-    "metrics, campaign, top level": 8_502,
+    "model": 4_777,
+    "report, questions, cli": 11_305,
+    "metrics, campaign, top level": 8_500,
     "testing": 4_734,
-    "core": 18_620,
-    "all without testing": 53_140,
+    "core": 18_554,
+    "all without testing": 53_067,
     "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 1,
     "deadline searches": 3,
     "ledgers of free capacity": 6,
     "fields of Capabilities": 20,
-    "imports and __all__, per 1,000 code lines": 97,
+    "imports and __all__, per 1,000 code lines": 96,
     "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
@@ -131,6 +131,19 @@ GONE = (
     "testing/machine/*.py",
     "testing/slurm/*.py",
 )
+
+LEAST = 40
+"""Least number of code lines of a file: smaller ones belong to the module of their noun."""
+
+# Smaller files, each with its reason; the list is only shortened.
+SMALL = {
+    "cli/completion.py": "each command is one file",
+    "cli/explain.py": "each command is one file",
+    "cli/verify.py": "each command is one file",
+    "engine/deadline_loop.py": "a loop with a compile time of its own, which its message names by the module",
+    "model/random_streams.py": "a public function, which is independent of all other parts of the model",
+    "workload/readers.py": "imports every format: only runs that read a log need it",
+}
 
 # Modules that import one another; imports inside functions and by a constant name count.
 CIRCLES: tuple[tuple[str, ...], ...] = ()
@@ -331,6 +344,12 @@ def counts(root: Path) -> dict[str, int]:
     }
 
 
+def small_files(root: Path) -> set[str]:
+    """Files with fewer than `LEAST` code lines, except ``__init__`` and ``__main__``."""
+    named = (path for path in files(root) if path.name not in ("__init__.py", "__main__.py"))
+    return {path.relative_to(root).as_posix() for path in named if len(code_lines(path)) < LEAST}
+
+
 def above(found: dict[str, int]) -> list[str]:
     """Counts above their bounds, in words."""
     return [f"{name}: {n:,d}, bound {BOUNDS[name]:,d}" for name, n in found.items() if n > BOUNDS[name]]
@@ -369,6 +388,17 @@ def test_every_listed_implementation_of_a_recognised_idea_is_recognised() -> Non
 
 def test_deleted_files_do_not_return() -> None:
     assert [pattern for pattern in GONE if any(PACKAGE.glob(pattern))] == []
+
+
+def test_small_files_are_those_listed() -> None:
+    assert small_files(PACKAGE) == SMALL.keys()
+
+
+def test_a_small_file_is_found(tmp_path: Path) -> None:
+    for name, lines in (("a/__init__", 1), ("a/__main__", 1), ("a/short", LEAST - 1), ("a/enough", LEAST)):
+        (tmp_path / "a").mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text("x = 1\n# Comment.\n" * lines)
+    assert small_files(tmp_path) == {"a/short.py"}
 
 
 def test_import_circles_are_those_listed() -> None:

@@ -217,6 +217,7 @@ LOOPS = {
     "gridsim.policy.slurm": ("of Slurm's scheduler", 14),
     "gridsim.workload.formats.number_table_parser": ("of the reader", 1),
     "gridsim.report.core_assignment": ("of the chart", 1),
+    "gridsim.entities": ("of node allocations", 1),
     "gridsim.machine": ("of the chart", 5),
 }
 """Purpose and compile time (measured, CPU seconds) of the loops in modules with this prefix."""

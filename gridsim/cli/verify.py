@@ -43,9 +43,7 @@ def _tell(_: Path, outcome: Outcome) -> None:
     first, *others = outcome.messages or ("",)
     if outcome.status == "failed":
         others = [first, *others]
-        print()
-        for message in others[:_SHOWN]:
-            print(f"    {message}")
+        print("", *others[:_SHOWN], sep="\n    ")
         if len(others) > _SHOWN:
             print(f"    … and {len(others) - _SHOWN} more")
     else:

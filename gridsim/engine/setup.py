@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from gridsim.engine import deadline_loop, events, list_states, moldable_states, plan_states
 from gridsim.engine.events import Events
-from gridsim.entities.clock import Clock
+from gridsim.entities.clock import Clock, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import Submissions
-from gridsim.entities.event_priorities import modes
 from gridsim.entities.failures import Breakdowns
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root

@@ -1,4 +1,4 @@
-"""A cluster: cores, their scheduler, and checks of the scheduler's decisions."""
+"""A cluster: cores, their scheduler, checks of the scheduler's decisions, and the load that balancers see."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from simpy import Event
 
-from gridsim.entities.clock import Clock
-from gridsim.entities.event_priorities import Instant, PriorityEvent, Wakeup
-from gridsim.entities.load import Load
+from gridsim.entities.clock import Clock, Instant, PriorityEvent, Wakeup
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
-from gridsim.entities.piece import Piece
 from gridsim.entities.progress import Progress
 from gridsim.entities.resource import Machine
 from gridsim.entities.walltime_limit import CHAINED
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, call, name_of, raise_failed
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
@@ -33,9 +30,6 @@ from gridsim.policy.protocols import (
     Scheduler,
     Start,
     Stop,
-    call,
-    name_of,
-    raise_failed,
 )
 from gridsim.policy.queue import Requests
 from gridsim.record import FAILURE, SAVED, Status
@@ -63,6 +57,109 @@ class Users(Protocol):
     def over(self, request: int) -> None:
         """Notify the users that a request has ended or was rejected."""
         ...
+
+
+class Piece:
+    """Tasks of one job, in task order.
+
+    Attributes
+    ----------
+    requests : sequence of int
+        Rows of the tasks.
+    widest : dict of str to int
+        Cores of the widest task of each kind, kinds in order of first appearance.
+    """
+
+    __slots__ = ("_delay", "_table", "requests", "widest")
+
+    def __init__(self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]) -> None:
+        self.requests, self._table, self._delay = requests, table, delay
+        kinds, cores_of = table.kinds_of, table.needed_of
+        widest: dict[str, int] = {}
+        for request in requests:
+            kind, cores = kinds[request], cores_of[request]
+            if cores > widest.get(kind, 0):
+                widest[kind] = cores
+        self.widest = widest
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of the tasks, in order of first appearance."""
+        return tuple(self.widest)
+
+    @property
+    def work(self) -> int:
+        """Work of all tasks: cores times estimates, core-microseconds."""
+        table = self._table
+        return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
+
+    def delay_to(self, cluster: Any) -> int:
+        """Return the summed data delays from predecessors that are already placed, whole microseconds."""
+        return self._delay(self.requests, cluster)
+
+    def of_kind(self, kind: str) -> Piece:
+        """Return the tasks of one kind as a piece."""
+        kinds = self._table.kinds_of
+        return Piece([request for request in self.requests if kinds[request] == kind], self._table, self._delay)
+
+    def alone(self, request: int) -> Piece:
+        """Return one task as a piece."""
+        return Piece((request,), self._table, self._delay)
+
+
+class Load:
+    """Work of the requests that are placed on a cluster; used on trees of several clusters and for DAG jobs.
+
+    The work is that of the requested cores, whatever number of cores a moldable request gets.
+
+    Parameters
+    ----------
+    requests : Requests
+        All requests of the run.
+    state : bytearray
+        State of each request, as in `gridsim.entities.outcome.Outcome`.
+
+    Attributes
+    ----------
+    unfinished, queued : int
+        Work that has not ended, or not started: cores times estimates, core-microseconds.
+    """
+
+    def __init__(self, requests: Requests, state: bytearray) -> None:
+        self._requests, self._state = requests, state
+        self._requested, self._estimate = requests.cores.data, requests.estimate.data
+        self._here = bytearray(len(requests))
+        self.unfinished = self.queued = 0
+
+    def __contains__(self, request: int) -> bool:
+        return bool(self._here[request])
+
+    def add(self, request: int) -> None:
+        """Add a request that is placed here; it is queued."""
+        self._here[request] = 1
+        work = self._requested[request] * self._estimate[request]
+        self.unfinished += work
+        self.queued += work
+
+    def dequeue(self, request: int) -> None:
+        """Subtract a request from the queued work when it starts."""
+        self.queued -= self._requested[request] * self._estimate[request]
+
+    def enqueue(self, request: int) -> None:
+        """Add a request to the queued work again after its run was stopped."""
+        self.queued += self._requested[request] * self._estimate[request]
+
+    def remove(self, request: int) -> None:
+        """Remove a request that is not queued from the unfinished work."""
+        self._here[request] = 0
+        self.unfinished -= self._requested[request] * self._estimate[request]
+
+    def waiting(self) -> list[int]:
+        """Return the requests that wait on this cluster, in job order."""
+        rows = np.flatnonzero(np.frombuffer(self._here, dtype=np.uint8))
+        if self._requests.moves:
+            rows = rows[self._requests.in_order(rows)]
+        return [request for request in rows.tolist() if self._state[request] == WAITING]
 
 
 class Cluster:

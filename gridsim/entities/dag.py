@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 
 from simpy import Environment, Event
 
+from gridsim.entities.clock import Instant, Wakeup
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.event_priorities import Instant, Wakeup
 from gridsim.entities.link import Links
 from gridsim.model.tasks import Tasks
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from simpy import Event
 
-from gridsim.entities.clock import Clock
+from gridsim.entities.clock import Clock, Instant, PriorityEvent
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.event_priorities import Instant, PriorityEvent
 from gridsim.errors import located
 from gridsim.model.failures import Failure, Failures, Machines, Part
 from gridsim.model.time import NEVER, IntArray, to_us

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simpy import Environment, Event, Interrupt, Resource
 
-from gridsim.entities.event_priorities import Instant, PriorityEvent
+from gridsim.entities.clock import Instant, PriorityEvent
 from gridsim.model.platform import Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 

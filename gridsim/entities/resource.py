@@ -10,10 +10,9 @@ from simpy import Environment, Event
 from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
-from gridsim.entities.event_priorities import PriorityEvent
-from gridsim.entities.node_capacity import Held, NodeCapacity
+from gridsim.entities.clock import PriorityEvent
+from gridsim.entities.node_capacity import NO_PLACE, SHORT, Held, NodeCapacity
 from gridsim.errors import PolicyError
-from gridsim.machine.allocating import NO_PLACE, SHORT
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
 from gridsim.model.capacity import Capacity

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from simpy import Environment, Event, Process
 
-from gridsim.entities.cluster import Cluster
-from gridsim.entities.piece import Piece
+from gridsim.entities.cluster import Cluster, Piece
 from gridsim.policy.balancing import pick_of
 
 Split = Literal["task", "kind-group"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 from simpy import Environment, Event
 
-from gridsim.entities.event_priorities import Instant, PriorityEvent
+from gridsim.entities.clock import Instant, PriorityEvent
 from gridsim.entities.router import Root
 from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import IntArray

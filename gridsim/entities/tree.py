@@ -8,13 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from simpy import Environment
 
-from gridsim.entities.clock import Clock
-from gridsim.entities.cluster import Cluster
+from gridsim.entities.clock import Clock, Instant, Mode
+from gridsim.entities.cluster import Cluster, Piece
 from gridsim.entities.dag import DagJob, DagJobs
-from gridsim.entities.event_priorities import Instant, Mode
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
-from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
 from gridsim.errors import InputError, not_modelled
 from gridsim.machine.demand_classes import DemandClasses

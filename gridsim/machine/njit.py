@@ -5,6 +5,7 @@ numba is imported with the first loop that is called, since the import takes 0.3
 
 from __future__ import annotations
 
+import atexit
 import errno
 import functools
 import gc
@@ -12,6 +13,7 @@ import getpass
 import hashlib
 import importlib
 import os
+import pickle
 import stat
 import sys
 import tempfile
@@ -19,11 +21,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridsim.files import distrust, warn
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 
 def _setting(name: str) -> Any:
@@ -352,6 +357,50 @@ def listen() -> None:
     """Register the listeners for compile events if other code has already imported numba."""
     if _LISTENERS and "numba" in sys.modules:
         _load()
+
+
+def compile_in_background(loop: Any, arguments: tuple[Any, ...]) -> Popen[bytes] | None:
+    """Compile a loop for the types of some arguments in a new process; return that process.
+
+    Return None for commands that do not wait, with a single core, and for loops that are cached or not compiled. The
+    new process ends with this one. A process that calls the loop loads it from the cache, and waits for its compilation
+    to end.
+    """
+    from subprocess import DEVNULL, PIPE, Popen  # only for Slurm's loops
+
+    plain = getattr(loop, "py_func", None)
+    if plain is None or not has_listeners() or _cores() < 2 or is_kept(loop):
+        return None
+    types = pickle.dumps(tuple(loop.typeof_pyval(each) for each in arguments))
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        process = Popen(
+            [sys.executable, "-c", _COMPILE, plain.__module__, plain.__qualname__],
+            stdin=PIPE,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            env=places,
+            start_new_session=True,  # Ctrl-C ends it with this process, without output
+        )
+        assert process.stdin is not None
+        with process.stdin as stream:
+            stream.write(types)
+    except OSError:  # the loop is compiled at its call instead
+        return None
+    atexit.register(process.kill)
+    return process
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_COMPILE = (
+    "import importlib, pickle, sys;"
+    "getattr(importlib.import_module(sys.argv[1]), sys.argv[2]).compile(pickle.load(sys.stdin.buffer))"
+)
+"""Program of that process."""
 
 
 def records(**columns: Any) -> Any:

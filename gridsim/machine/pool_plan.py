@@ -1,19 +1,73 @@
-"""A pool of cores under a plan: a profile of the running requests and of those that have a planned start."""
+"""A pool of cores under a plan: a profile of the running requests and of those that have a planned start.
+
+A search result bounds the next search for at least the same amount: if the free cores before some time only fall
+between searches, a job cannot start before the start found for another job of its cores and length. Placing or
+compressing thousands of jobs from parameter sweeps then searches the profile once per kind of job, not once per job.
+Two series of searches have this property:
+
+- jobs are placed one after another, on an empty profile or on existing allocations, and each takes its place;
+- a plan is compressed in planned order: a job that moves releases nothing before its old start, and all later jobs are
+  planned after that. (A place before the bound that extends into the job's own one would be feasible for the other job,
+  too.)
+
+Both also hold for jobs with at least as many cores and at least the same length.
+
+``bounds`` (4, `SLOTS` + 1) int64 has a column for each of the last `KINDS` kinds of job of a series: cores, length (µs)
+and bound. The last row has the column of a kind for each slot, then the number of columns used. A replaced entry only
+costs a search.
+"""
 
 # The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gridsim.machine import blocks, verbs
 from gridsim.machine.blocks import earliest_from, forget
+from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.queue_order import TAIL
 from gridsim.machine.running_set import only_running
-from gridsim.machine.search_cache import BOUND, forget_bounds, kind_of
 from gridsim.model.time import NEVER, IntArray
 
 SIZE = TAIL + 1
 """Index of the number of profile blocks, after the counts of running and waiting requests."""
+
+KINDS, SLOTS = 128, 256
+CORES, LENGTH, BOUND, COLUMN = range(4)
+
+
+def no_bounds() -> IntArray:
+    """Return an array for the bounds of consecutive series."""
+    return np.zeros((4, SLOTS + 1), dtype=np.int64)
+
+
+@njit_noalloc
+def forget_bounds(bounds):  # type: ignore[no-untyped-def]
+    """Begin a series of searches without known bounds."""
+    bounds[COLUMN, SLOTS] = 0
+
+
+@njit_noalloc
+def kind_of(bounds, cores, length, now):  # type: ignore[no-untyped-def]
+    """Return the column of a kind of job: it cannot start before ``bounds[BOUND, column]``, which is *now* or later.
+
+    The caller searches from there and writes the result to the same entry; the result must not be earlier.
+    """
+    slot = (cores * 25_717 + length // 1_000_000 * 40_503) >> 7 & (SLOTS - 1)
+    column, filled = bounds[COLUMN, slot], bounds[COLUMN, SLOTS]
+    known = min(filled, KINDS)
+    if column < known and bounds[CORES, column] == cores and bounds[LENGTH, column] == length:
+        return column
+    bound = now
+    for k in range(known):
+        if bounds[CORES, k] <= cores and bounds[LENGTH, k] <= length:
+            bound = max(bound, bounds[BOUND, k])
+    column = filled % KINDS
+    bounds[CORES, column], bounds[LENGTH, column], bounds[BOUND, column] = cores, length, bound
+    bounds[COLUMN, slot], bounds[COLUMN, SLOTS] = column, filled + 1
+    return column
 
 
 class PoolPlan(NamedTuple):
@@ -24,7 +78,7 @@ class PoolPlan(NamedTuple):
     times, free : (m,) int64
         Blocks of the profile.
     bounds : (4, k) int64
-        Bounds of `gridsim.machine.search_cache`, valid within a cycle.
+        Bounds of earliest starts (above), valid within a cycle.
     need : (n,) int64
         Cores of each request.
     running, counts : (2, busy), (k,) int64

@@ -59,7 +59,7 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
 
 
 class Spent(NamedTuple):
-    """What the runs of `runs_of` were spent on, whole microseconds, and the number of complete checkpoints of each."""
+    """Parts of the runs of `runs_of`, whole microseconds, and the number of complete checkpoints of each."""
 
     restart: IntArray
     kept: IntArray

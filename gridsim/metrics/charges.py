@@ -306,3 +306,24 @@ def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.
     if load:
         difficulty = difficulty * (1 + load * queued_work(record) / (3600 * record.cores))
     return np.nan_to_num(difficulty / requested_slowdown(record), nan=0.0)
+
+
+@dataclass(frozen=True)
+class CoreHours:
+    """Core-hours held by a job, times *price*; work lost by preemption is not charged.
+
+    Parameters
+    ----------
+    price : float
+        Price of one core-hour.
+
+    Examples
+    --------
+    >>> CoreHours(price=0.5).charge(Record.from_rows([dict(submit=0, start=0, end=7200, cores=4)]))
+    array([4.])
+    """
+
+    price: float = 1.0
+
+    def charge(self, record: Record) -> FloatArray:
+        return resource_charge(record) / 3600 * self.price

@@ -18,7 +18,7 @@ LABELS = ("checkpoint_interval", "checkpoint_cost", "restart_cost", "save_before
 
 
 class Kept(NamedTuple):
-    """What a run of a job was spent on, whole microseconds: restart, saved work, and checkpoints; the rest is lost."""
+    """Parts of a run of a job, whole microseconds: restart, saved work, and checkpoints; the rest is lost."""
 
     restart: int
     work: int

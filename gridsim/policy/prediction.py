@@ -1,4 +1,4 @@
-"""Predictors of run times (specification of predictions, section 2)."""
+"""Predictors of run times, and correctors of predictions (specification of predictions, sections 2 and 3)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,23 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.model.time import MICROSECOND, FloatArray
+from gridsim.model.time import MICROSECOND, FloatArray, to_us
 from gridsim.policy.queue import Queue, Requests
-from gridsim.policy.runtime_history import AVERAGE, EXACT, RECENT, REQUEST, SIMILAR, Histories, answer, learn
+from gridsim.policy.runtime_history import (
+    ADDED,
+    AVERAGE,
+    DOUBLE,
+    DOUBLE_OR_LESS,
+    EXACT,
+    RECENT,
+    REQUEST,
+    SIMILAR,
+    STEPS,
+    Histories,
+    answer,
+    corrected,
+    learn,
+)
 
 __all__ = ["Average", "Clairvoyant", "Predictor", "Recent", "Requested", "Similar"]
 
@@ -154,3 +168,64 @@ class Similar(Recent):
 def _at_least_one(n: int) -> None:
     if n < 1:
         raise ValueError(f"n is {n}; at least 1 is needed")
+
+
+# -- correctors: new predictions of jobs that exceed their prediction (specification of predictions, section 3) ------
+
+
+class Corrector(Protocol):
+    """Rule for the next prediction of a request that exceeded its prediction."""
+
+    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
+        """Return seconds, above *present*; *times* counts from 1, *first* is the first prediction."""
+        ...
+
+
+class Compiled:
+    """Correctors whose rule is compiled: `gridsim.policy.runtime_history.corrected`."""
+
+    _rule: ClassVar[int]
+
+    @property
+    def rule(self) -> int:
+        """Code of the rule."""
+        return self._rule
+
+    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
+        """Return the new prediction, s."""
+        return int(corrected(self.rule, to_us(first), to_us(present), times, to_us(estimate))) / 1e6
+
+
+@dataclass
+class Request(Compiled):
+    """The requested walltime after the first wrong prediction."""
+
+    _rule: ClassVar[int] = REQUEST
+
+
+@dataclass
+class Steps(Compiled):
+    """The first prediction plus a growing step: 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h, then the request."""
+
+    _rule: ClassVar[int] = STEPS
+    source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
+
+
+@dataclass
+class Added(Compiled):
+    """The same steps, each added to the present prediction."""
+
+    _rule: ClassVar[int] = ADDED
+
+
+@dataclass
+class Double(Compiled):
+    """Twice the present prediction; without *cap* it may exceed the request."""
+
+    cap: bool = True
+    source: ClassVar[str] = "Gaussier, Glesser, Reis, Trystram 2015"
+
+    @property
+    def rule(self) -> int:
+        """Code of the rule, with or without the cap."""
+        return DOUBLE_OR_LESS if self.cap else DOUBLE

@@ -21,7 +21,7 @@ from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform
-from gridsim.model.site.tres import licences_requested
+from gridsim.model.site.parameters import licences_requested
 from gridsim.model.site_file import SetLimit
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload

@@ -20,7 +20,7 @@ from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import METRICS, cut, metrics
 from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.platform import Platform
-from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
+from gridsim.model.site.parameters import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of

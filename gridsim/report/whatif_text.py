@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gridsim.metrics.compare import Difference
 from gridsim.model.capacity import GPU, NodeChange, NodeGroup
-from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE, gpu_type
+from gridsim.model.site.parameters import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE, gpu_type
 from gridsim.number_formatting import counted, duration, listed, number
 from gridsim.questions.changes import NOW, Effect, LimitEffect, PartEffect, WhatIf
 from gridsim.questions.replications import Replicated

@@ -1,4 +1,4 @@
-"""The cluster: calls of the scheduler, their order, and rejected decisions."""
+"""The cluster: calls of the scheduler, their order, rejected decisions, and pieces of jobs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import pytest
 from numpy.random import Generator
 
 from gridsim import registry
+from gridsim.entities.cluster import Piece
 from gridsim.errors import PolicyError
 from gridsim.model.platform import Platform
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Start, Stop, starts_of
-from gridsim.policy.queue import ClusterView
+from gridsim.policy.queue import ClusterView, Requests
 from gridsim.record import Record, Status
 from gridsim.simulation import Run, run
 
@@ -376,3 +378,42 @@ def test_a_job_above_its_walltime_continues_where_it_is_extended() -> None:
     record = simulate([(0, 10, 1, 6), (0, 6, 1, 6)], Told(), overrun="extend")
     assert record.end.tolist() == [10, 6]
     assert record.status.tolist() == [Status.completed, Status.completed]
+
+
+TASKS = Tasks.from_edges(
+    counts=[4], runtime=[2, 3, 4, 5], cores=[1, 6, 2, 3], kind=[1, 0, 1, 0], kinds=("A", "B"), edges=[]
+)
+REQUESTS = Requests(Workload.from_tasks(TASKS, submit=[0]))
+
+
+def delay(rows: Sequence[int], cluster: Any) -> int:
+    return sum(rows) * int(cluster)
+
+
+def piece(rows: Sequence[int] = range(4)) -> Piece:
+    return Piece(rows, REQUESTS, delay)
+
+
+def test_kinds_arrive_in_order_of_first_appearance_with_their_widest_task() -> None:
+    assert piece().kinds == ("B", "A")
+    assert piece().widest == {"B": 2, "A": 6}
+
+
+def test_work_is_cores_times_estimates() -> None:
+    assert piece().work == (2 * 1 + 3 * 6 + 4 * 2 + 5 * 3) * 10**6
+
+
+def test_a_piece_is_divided_by_kind_and_by_task() -> None:
+    assert list(piece().of_kind("A").requests) == [1, 3]
+    assert piece().of_kind("A").widest == {"A": 6}
+    assert list(piece().alone(2).requests) == [2]
+
+
+def test_delays_are_those_of_its_tasks() -> None:
+    assert piece().delay_to(2) == 12
+    assert piece().of_kind("B").delay_to(2) == 4
+
+
+def test_a_rigid_job_is_a_piece_of_one_task_of_any_kind() -> None:
+    rigid = Requests(Workload.from_columns(submit=[0, 0], runtime=[1, 2], cores=[3, 4]))
+    assert Piece((1,), rigid, delay).widest == {"any": 4}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from simpy import Environment
 
-from gridsim.entities.event_priorities import BATCHED, PriorityEvent
-from gridsim.entities.piece import Piece
+from gridsim.entities.clock import BATCHED, PriorityEvent
+from gridsim.entities.cluster import Piece
 from gridsim.entities.router import Root, Router
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks

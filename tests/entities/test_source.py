@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simpy import Environment
 
-from gridsim.entities.event_priorities import BATCHED
+from gridsim.entities.clock import BATCHED
 from gridsim.entities.router import Root
 from gridsim.entities.source import Source
 

@@ -14,14 +14,12 @@ from gridsim.model.shares import ShareTree
 from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy import dag_ordering
-from gridsim.policy.admission.conservative import Conservative
-from gridsim.policy.backfill_order import InQueue
+from gridsim.policy.admission.plan import Conservative
 from gridsim.policy.balancing import balancer as balancer_of
-from gridsim.policy.correction import Double
 from gridsim.policy.fair_share import FairShare
-from gridsim.policy.ordering import Fifo, Random
+from gridsim.policy.ordering import Fifo, InQueue, Random
 from gridsim.policy.partition import Greedy, Rigid, ShareOfWork
-from gridsim.policy.prediction import Average, Recent, Requested
+from gridsim.policy.prediction import Average, Double, Recent, Requested
 from gridsim.policy.presets import policy as scheduler_of
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling

@@ -8,10 +8,15 @@ import pytest
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.policy.admission.feedback import Feedback
-from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
-from gridsim.policy.admission.mrt import MRT
+from gridsim.policy.admission.mrt import MRT, EarliestDeadlineAndStart
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.ordering import EarliestDeadline, Fifo, LargestCores, ShortestEstimate, Wfp3
+from gridsim.policy.ordering import (
+    EarliestDeadline,
+    Fifo,
+    LargestCores,
+    ShortestEstimate,
+    Wfp3,
+)
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.presets import PRESETS, policy
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict

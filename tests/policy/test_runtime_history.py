@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from gridsim.model.random_streams import stream
 from gridsim.model.workload import Workload
-from gridsim.policy.correction import Added, Double, Request, Steps
-from gridsim.policy.prediction import Average, Clairvoyant, Recent, Similar
+from gridsim.policy.prediction import Added, Average, Clairvoyant, Double, Recent, Request, Similar, Steps
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.runtime_history import UNKNOWN, answer, learn, predict
 

@@ -28,8 +28,8 @@ from gridsim.model.site.parameters import (
     Reservation,
     Scheduling,
     SitePartition,
+    TresLimits,
 )
-from gridsim.model.site.tres import TresLimits
 from gridsim.model.site.vocabulary import LABELS, Notice, notices
 
 __all__ = [

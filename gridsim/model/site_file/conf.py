@@ -12,7 +12,7 @@ from gridsim.errors import InputError, located
 from gridsim.files import read_text
 from gridsim.model.capacity import GPU
 from gridsim.model.site import Allowed, Node, Site, SitePartition
-from gridsim.model.site.tres import Weights
+from gridsim.model.site.parameters import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
 from gridsim.model.site_file.settings import Setting, change_keywords, change_partitions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from gridsim.model.site import Preemption, Priority, Scheduling
-from gridsim.model.site.tres import Weights
+from gridsim.model.site.parameters import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.syntax import ConfLine, integer, minutes
 from gridsim.model.site_file.syntax import weights as tres_weights

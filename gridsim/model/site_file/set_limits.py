@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gridsim.errors import InputError, UnknownNameError, located
 from gridsim.model.site import Association, Site
-from gridsim.model.site.tres import gpu_type, licence
+from gridsim.model.site.parameters import gpu_type, licence
 from gridsim.model.site.vocabulary import canonical
 from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS, association_fields, qos_fields
 from gridsim.model.site_file.conf import partition_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from gridsim.errors import InputError, located
 from gridsim.files import read_text
-from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
+from gridsim.model.site.parameters import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 

@@ -25,14 +25,12 @@ from gridsim.machine.running_set import RUNNING
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.admission.feedback import Feedback, next_deadline, with_slack
-from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.mrt import MRT, depth_first
-from gridsim.policy.admission.msb import MSB, cheapest
-from gridsim.policy.admission.plan_cost import PRICES
+from gridsim.policy.admission.msb import MSB, AscendingScheduledTime, cheapest
 from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, requested, stop
 from gridsim.policy.admission.qops import QoPS, by_slots
 from gridsim.policy.admission.restart import Restart, victims
-from gridsim.policy.admission.trial import pool_trial
+from gridsim.policy.admission.trial import PRICES, pool_trial
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
 from gridsim.policy.protocols import name_of

@@ -7,14 +7,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gridsim.errors import PolicyError
 from gridsim.machine.njit import njit
 from gridsim.machine.queue_order import sort_places
-from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.trial import advance_start, all_in_time, keep_first, place_all, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
+from gridsim.policy.queue import Queue
+
+
+@dataclass
+class EarliestDeadlineAndStart:
+    """Smallest sum of deadline and *weight* times the earliest start in the partial schedule, for ``mrt``.
+
+    Parameters
+    ----------
+    weight : float
+        Weight of the earliest start.
+    """
+
+    name: ClassVar[str] = "edf+est"
+    source: ClassVar[str] = "Ramamritham, Stankovic, Shiah 1990"
+    weight: float = 1.0
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        raise PolicyError(
+            "the heuristic edf+est needs earliest start times in a partial schedule: mrt?heuristic=edf+est"
+        )
 
 
 @dataclass

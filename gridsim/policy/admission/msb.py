@@ -7,12 +7,39 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gridsim.errors import PolicyError
 from gridsim.machine.njit import njit
-from gridsim.policy.admission.heuristics import AscendingScheduledTime
+from gridsim.model.time import FloatArray
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.plan_cost import PRICES, TIE, Price, term
-from gridsim.policy.admission.trial import LATE, count_unmoved, has_moved, keep, keep_first, place_all, restore, save
+from gridsim.policy.admission.trial import (
+    LATE,
+    PRICES,
+    TIE,
+    Price,
+    count_unmoved,
+    has_moved,
+    keep,
+    keep_first,
+    place_all,
+    restore,
+    save,
+    term,
+)
 from gridsim.policy.protocols import Offer
+from gridsim.policy.queue import Promised, Queue
+
+
+@dataclass
+class AscendingScheduledTime:
+    """By planned start, for ``msb``: jobs before the new one keep their starts."""
+
+    name: ClassVar[str] = "ast"
+    source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 1"
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        if not isinstance(queue, Promised):
+            raise PolicyError("the order ast needs planned start times, which only a plan has: msb?order=ast")
+        return queue.planned
 
 
 @dataclass

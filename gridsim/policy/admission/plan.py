@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import index
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,10 +15,9 @@ from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
-from gridsim.machine.pool_plan import SIZE
+from gridsim.machine.pool_plan import SIZE, no_bounds
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import RUNNING, TOTAL, most_running
-from gridsim.machine.search_cache import no_bounds
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
@@ -601,3 +601,16 @@ def _longer(column: IntArray, size: int) -> IntArray:
     more: IntArray = np.zeros(max(size, 2 * len(column)), dtype=np.int64)
     more[: len(column)] = column
     return more
+
+
+@dataclass
+class Conservative:
+    """Every request gets its earliest start in the present plan; no other request is moved."""
+
+    left_shifted: ClassVar[bool] = True
+    vectors: ClassVar[bool] = True
+    source: ClassVar[str] = "Feitelson, Weil 1998"
+
+    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        start = plan.earliest(request, now)
+        return Offer(start) if min(start + plan.estimate[request], NEVER) <= deadline else None

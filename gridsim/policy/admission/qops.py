@@ -9,8 +9,7 @@ import numpy as np
 
 from gridsim.machine.njit import njit, njit_noalloc
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.plan_cost import PRICES, TIE, Price, plan_cost
-from gridsim.policy.admission.trial import keep_first, place_all, save, take_off
+from gridsim.policy.admission.trial import PRICES, TIE, Price, keep_first, place_all, plan_cost, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 

@@ -8,19 +8,63 @@ search is the same for both classes of trials. `PoolTrial` is compiled with it; 
 # Types are in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from gridsim.machine.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
 from gridsim.machine.njit import njit, njit_noalloc, verb
 from gridsim.model.time import NEVER, FloatArray, IntArray
-from gridsim.policy.admission.plan_cost import term
 
 LATE, BASE, WORK, KEPT = range(4)
 """State of a trial: whether the last request that was not placed would have been late; on a pool the number of blocks
 of the profile of kept requests, that of the profile of all (-1: equal to the former), and the number of kept
 requests."""
+
+
+Price = Literal["slack", "wait", "work_wait", "slowdown", "disturbance"]
+"""Sums over all jobs of a plan: the used fraction of the slack of each job, its wait, its wait times cores, its wait
+over estimate, and the delay of its planned start."""
+
+PRICES: tuple[str, ...] = get_args(Price)
+
+TIE = 1 - 1e-9
+"""Factor for the comparison of prices: prices that differ by less are equal."""
+
+SLACK, WAIT, WORK_WAIT, SLOWDOWN, DISTURBANCE = range(5)
+
+
+@njit
+def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
+    """Return the contribution of one job to a price (spec of the deadline papers, 5.1), never negative.
+
+    Parameters
+    ----------
+    price : int
+        Index into `PRICES`.
+    start, before : int
+        Its start in the plan, and in the previous plan (`NEVER` for the new job), whole microseconds.
+    """
+    wait = start - submit
+    if price == SLACK:
+        slack = due - estimate - submit
+        return wait / slack if wait else 0.0
+    if price == WAIT:
+        return float(wait)
+    if price == WORK_WAIT:
+        return float(cores) * wait
+    if price == SLOWDOWN:
+        return wait / estimate
+    return float(max(0, start - before))
+
+
+@njit_noalloc
+def plan_cost(price, starts, planned, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
+    """Return the price of a plan, summed in job order, since the rounding of the sum depends on the order."""
+    cost = 0.0
+    for job in range(starts.shape[0]):
+        cost += term(price, starts[job], planned[job], cores[job], estimate[job], due[job], submit[job])
+    return cost
 
 
 @verb

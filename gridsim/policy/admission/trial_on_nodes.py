@@ -18,8 +18,7 @@ from gridsim.machine.placing import KIND, OUTSIDE, place_tasks
 from gridsim.machine.queue_order import in_order
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission import trial
-from gridsim.policy.admission.plan_cost import term
-from gridsim.policy.admission.trial import LATE
+from gridsim.policy.admission.trial import LATE, term
 from gridsim.policy.protocols import Offer, PlannedStarts
 
 AT, NOW, LASTING, PRICE, PLACED = range(5)

@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
-from gridsim.policy.backfill_order import InQueue
 from gridsim.policy.capabilities import (
     ages,
     begin,
@@ -25,10 +24,9 @@ from gridsim.policy.capabilities import (
     scope_of,
     uses_run_times,
 )
-from gridsim.policy.correction import Request
-from gridsim.policy.ordering import Fifo
+from gridsim.policy.ordering import Fifo, InQueue
 from gridsim.policy.placement import First
-from gridsim.policy.prediction import Requested
+from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,

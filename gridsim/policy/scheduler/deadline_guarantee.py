@@ -20,8 +20,7 @@ from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import restartable
 from gridsim.policy.capabilities import is_static, search_of
-from gridsim.policy.correction import Request
-from gridsim.policy.prediction import Requested
+from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.protocols import Answers, Capabilities, Decision, LoopState, Offer, Quote, Stop, name_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.plan_based import Planned

@@ -14,8 +14,8 @@ from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.backfill_order import Shortest
 from gridsim.policy.capabilities import ages, is_own, of_ordering
+from gridsim.policy.ordering import Shortest
 from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
-from gridsim.policy.backfill_order import InQueue
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
-from gridsim.policy.correction import Request
+from gridsim.policy.ordering import InQueue
 from gridsim.policy.partition import ShareOfWork
-from gridsim.policy.prediction import Requested
+from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import FirstFit

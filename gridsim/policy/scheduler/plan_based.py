@@ -12,8 +12,7 @@ from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
-from gridsim.policy.admission.conservative import Conservative
-from gridsim.policy.admission.plan import Plan, offer_of
+from gridsim.policy.admission.plan import Conservative, Plan, offer_of
 from gridsim.policy.capabilities import (
     begin,
     fixes_sizes,
@@ -25,10 +24,9 @@ from gridsim.policy.capabilities import (
     shifts_left,
     uses_run_times,
 )
-from gridsim.policy.correction import Request
 from gridsim.policy.placement import First
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of
-from gridsim.policy.prediction import Requested
+from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,

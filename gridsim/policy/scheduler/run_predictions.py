@@ -69,11 +69,11 @@ class Predictions:
         The work that earlier runs saved is subtracted if the estimate is that of the remaining work.
         """
         if request not in self._requests.earlier:
-            return self._whole(request, self._estimate[request], now)
+            return self._of_all_work(request, self._estimate[request], now)
         _, less = self._requests.earlier[request]
-        return max(1, self._whole(request, self._estimate[request] + less, now) - less)
+        return max(1, self._of_all_work(request, self._estimate[request] + less, now) - less)
 
-    def _whole(self, request: int, estimate: int, now: int) -> int:
+    def _of_all_work(self, request: int, estimate: int, now: int) -> int:
         if self._learns:
             if request >= self._requests.known:
                 self._histories.add(request)

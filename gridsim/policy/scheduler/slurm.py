@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.machine.background_compile import compile_in_background
+from gridsim.machine.njit import compile_in_background
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.dates import Calendar, zone_of
@@ -42,7 +42,6 @@ from gridsim.policy.slurm.entry_allocation import STOPPED, held_by, release, tak
 from gridsim.policy.slurm.entry_columns import SECOND, demands_of, machine_of, use_factors
 from gridsim.policy.slurm.entry_placement import Placing
 from gridsim.policy.slurm.expected_start import backfill_parameters
-from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.late_submissions import (
     kept_of,
     resume_allocations,
@@ -52,14 +51,13 @@ from gridsim.policy.slurm.late_submissions import (
     with_placeholders,
 )
 from gridsim.policy.slurm.limits import Submissions, limits_of, whose
-from gridsim.policy.slurm.loop_guard import IdleTime, PreemptionCounter
 from gridsim.policy.slurm.main_cycle import run_main_cycle
 from gridsim.policy.slurm.node_requests import node_requests_of
 from gridsim.policy.slurm.nodes import select, spread, trial_on
-from gridsim.policy.slurm.pending import Pending
-from gridsim.policy.slurm.preemption import REQUEUE, rules_of
-from gridsim.policy.slurm.priorities import Priorities
-from gridsim.policy.slurm.queue_entries import entries_of, label_of, owners_of
+from gridsim.policy.slurm.pending import IdleTime, Pending
+from gridsim.policy.slurm.preemption import REQUEUE, PreemptionCounter, rules_of
+from gridsim.policy.slurm.priorities import Priorities, last_reset
+from gridsim.policy.slurm.queue_entries import Owner, entries_of, label_of, owners_of
 from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
 from gridsim.policy.slurm.reservation_times import ReservationTimes
 from gridsim.policy.slurm.reservations import open_nodes, reservations_of
@@ -67,7 +65,6 @@ from gridsim.policy.slurm.submit_checks import SubmitChecks
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills, licences_of
 from gridsim.policy.slurm.usage_limits import UsageLimits
-from gridsim.policy.slurm.usage_reset import last_reset
 from gridsim.record import Reasons, Record, Refusal, Requested
 
 LATER = SECOND // 4

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.site import Site
-from gridsim.model.site.tres import CPU, JOBS, licence
+from gridsim.model.site.parameters import CPU, JOBS, licence
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entry_columns import demands_of

@@ -13,10 +13,9 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.factors import Factors, size_factor
 from gridsim.policy.slurm.fair_tree import FairShares
-from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.node_requests import NodeRequests, node_requests_of
 from gridsim.policy.slurm.nodes import ALL, CAPS, WORD, Bytes, Demands, NodeColumns
-from gridsim.policy.slurm.queue_entries import Entries, entries_of, label_of
+from gridsim.policy.slurm.queue_entries import Entries, Owner, entries_of, label_of
 from gridsim.policy.slurm.tres import tres_priority
 
 SECOND = 1_000_000

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.site import Association, Qos, Site, TresLimits
-from gridsim.model.site.tres import LICENCE, Amounts, licence, licences_requested
+from gridsim.model.site.parameters import LICENCE, Amounts, licence, licences_requested
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.nodes import Demands
+from gridsim.policy.slurm.queue_entries import Owner
 from gridsim.policy.slurm.reasons import WORDS, codes_of, tres_word
 from gridsim.policy.slurm.tres import (
     AT_ONCE,

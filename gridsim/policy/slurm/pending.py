@@ -13,15 +13,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gridsim.model.site import Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entry_columns import SECOND, rows_of_numbers
-from gridsim.policy.slurm.loop_guard import IdleTime
 from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.queue_entries import Entries, label_of
 from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
 from gridsim.policy.slurm.reservation_times import ReservationTimes
+from gridsim.policy.slurm.reservations import Reservations, seen_all
 from gridsim.policy.slurm.submit_checks import SubmitChecks
 from gridsim.policy.slurm.timing import Timing
 
@@ -30,6 +31,23 @@ RECORDED_WAIT = "recorded_wait_us"
 
 The first job without it finds the queue and the machine in the state of the log; from then on the policy decides.
 """
+
+
+class IdleTime:
+    """Time since the last change of the queue; *reservations* are those of a *site*."""
+
+    def __init__(self, site: Site, reservations: Reservations) -> None:
+        # The order can change until all entries have reached the maximum age.
+        self._ages = max(site.priority.oldest, site.scheduling.least_age)
+        self._reservations, self._since = reservations, 0
+
+    def broken(self, now: int) -> None:
+        """Record a change of the queue, or an early end of a reservation."""
+        self._since = now
+
+    def lasts(self, now: int) -> bool:
+        """Return whether cycles can find nothing new without running jobs and submissions."""
+        return now >= seen_all(self._since, self._reservations) + self._ages
 
 
 class Pending:

@@ -10,17 +10,20 @@ number of nodes in their allocation which overlap the resources selected for the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.errors import InputError
 from gridsim.machine.njit import njit_noalloc, records
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.job_owner import Owner
+from gridsim.policy.slurm.entry_columns import SECOND
 from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
+from gridsim.policy.slurm.queue_entries import Owner
 
 OFF, REQUEUE, CANCEL = range(3)
 """Consequences of preemption for a job."""
@@ -279,3 +282,37 @@ def _overlap(other, used, chosen, held):  # type: ignore[no-untyped-def]
                 found += 1
                 break
     return found
+
+
+ENDLESS = 1000
+"""Number of preemptions of one job, without submissions and ends of jobs, that counts as an endless loop."""
+
+
+class PreemptionCounter:
+    """Preemptions of requests since the last submission or end; *number* are their jobs' numbers."""
+
+    def __init__(self, number: IntArray) -> None:
+        self._number = number
+        self._times: Counter[int] = Counter()
+
+    def clear(self) -> None:
+        """Reset the counts after a submission or an end."""
+        self._times.clear()
+
+    def preempted(self, request: int, now: int) -> None:
+        """Count a preemption.
+
+        Raises
+        ------
+        InputError
+            If the number of preemptions indicates an endless loop.
+        """
+        self._times[request] += 1
+        if self._times[request] <= ENDLESS:
+            return
+        jobs = sorted(int(self._number[each]) for each, times in self._times.items() if 2 * times > ENDLESS)
+        named = ", ".join(str(job) for job in jobs[:5]) + (" and others" if len(jobs) > 5 else "")
+        what = f"preempts jobs {named} in an endless loop: {ENDLESS} times by {now / SECOND:.0f} s, without a new event"
+        why = "the rules of the site give the freed resources to other jobs than the preempting ones"
+        where = "PreemptExemptTime, GraceTime, requeue_delay, bf_min_prio_reserve"
+        raise InputError(f"{what}; {why}: look at {where}", field="policy")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from gridsim.model.site import Site
+from gridsim.model.site_file import SiteClock
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entry_columns import SECOND, fixed_factors, shares_of, use_factors
 from gridsim.policy.slurm.factors import Factors, age_factor, weighted_of_one, weighted_sum
-from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.nodes import Bytes, Demands
+from gridsim.policy.slurm.queue_entries import Owner
 from gridsim.policy.slurm.queue_sort import by_levels, in_order, levels_of, place_of, sort_columns_of
 from gridsim.policy.slurm.usage_limits import UsageLimits
 
@@ -224,3 +226,38 @@ class Priorities:
     def place(self, rows: IntArray, entry: int) -> int:
         """Return the place of an entry among others in queue order."""
         return int(place_of(entry, rows, self._precedence))
+
+
+def last_reset(period: str, at: int, clock: SiteClock) -> int:
+    """Return the last usage reset up to *at*; whole microseconds.
+
+    "DAILY: cleared every day at midnight. WEEKLY: every week on Sunday at time 00:00. MONTHLY: on the first day of each
+    month", and so on with the quarters and the years.
+
+    Parameters
+    ----------
+    period : str
+        One of these.
+    at : int
+        Instant, whole microseconds of the simulation.
+    clock : SiteClock
+        Start of the simulation, and time zone of the site.
+
+    Examples
+    --------
+    >>> day = 86_400 * SECOND
+    >>> [last_reset(each, 40 * day, SiteClock(epoch=0)) // day for each in ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")]
+    [40, 38, 31, 0]
+    """
+    assert clock.epoch is not None
+    now = datetime.fromtimestamp(at / SECOND + clock.epoch, clock.zone())
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period == "WEEKLY":
+        day -= timedelta(days=(day.weekday() + 1) % 7)
+    elif period == "MONTHLY":
+        day = day.replace(day=1)
+    elif period == "QUARTERLY":
+        day = day.replace(day=1, month=(day.month - 1) // 3 * 3 + 1)
+    elif period == "YEARLY":
+        day = day.replace(day=1, month=1)
+    return round((day.timestamp() - clock.epoch) * SECOND)

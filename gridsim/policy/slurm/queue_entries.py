@@ -18,10 +18,20 @@ from gridsim.model.site import Association, Site
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.job_owner import Owner
 
 UNKNOWN_PARTITION = -2
 """A reservation that the site does not have."""
+
+
+class Owner(NamedTuple):
+    """Owner of an entry: account, user, QOS, QOS of its partition; array and its task limit, -1 for none."""
+
+    account: str
+    user: str
+    qos: str
+    partition_qos: str = ""
+    array: int = -1
+    array_limit: int = -1
 
 
 class Entries(NamedTuple):

@@ -14,14 +14,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gridsim.model.site import Site, SitePartition
-from gridsim.model.site.tres import licence
+from gridsim.model.site.parameters import licence
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.policy.slurm.entry_columns import empty_nodes
-from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.limits import Limits, Submissions
 from gridsim.policy.slurm.node_requests import NodeRequests
 from gridsim.policy.slurm.nodes import ANY, CAPS, Demands, NodeColumns, select, trial_on
-from gridsim.policy.slurm.queue_entries import UNKNOWN_PARTITION, Entries
+from gridsim.policy.slurm.queue_entries import UNKNOWN_PARTITION, Entries, Owner
 from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
 from gridsim.record import Refusal
 

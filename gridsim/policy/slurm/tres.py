@@ -20,7 +20,7 @@ import numpy as np
 
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.site import Node, Site, SitePartition
-from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence, licences_requested
+from gridsim.model.site.parameters import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence, licences_requested
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.site import Association, Site
-from gridsim.model.site.tres import BILLING, CPU
+from gridsim.model.site.parameters import BILLING, CPU
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.slurm.limits import Counter, Limits
 from gridsim.policy.slurm.tres import RUNNING, UNLIMITED, USED, USED_SAFELY, columns_of

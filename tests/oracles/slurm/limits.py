@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gridsim.model.site import Association, Qos, Site, TresLimits
-from gridsim.model.site.tres import licences_requested
+from gridsim.model.site.parameters import licences_requested
 from tests.oracles.slurm.entries import Entry
 from tests.oracles.slurm.nodes import Held
 from tests.oracles.slurm.tres import Used, asked, held_of, seconds

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridsim.model.site import Node, Site, SitePartition
-from gridsim.model.site.tres import licences_requested
+from gridsim.model.site.parameters import licences_requested
 from gridsim.model.time import NEVER
 from tests.oracles.slurm.entries import WHOLE, Entry
 from tests.oracles.slurm.nodes import Held

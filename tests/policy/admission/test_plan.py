@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.admission.conservative import Conservative
-from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.plan import Conservative, Plan
 from gridsim.policy.protocols import Offer, PlannedStarts
 from gridsim.policy.queue import Requests
 

@@ -269,7 +269,7 @@ def test_an_endless_run_is_an_error() -> None:
 def test_a_job_that_is_preempted_by_one_job_after_the_other_may_be_so_any_number_of_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gridsim.policy.slurm.loop_guard.ENDLESS", 1)
+    monkeypatch.setattr("gridsim.policy.slurm.preemption.ENDLESS", 1)
     site = tiers(1, Preemption("partition", "REQUEUE"))
     columns = {"submit": [0, 10, 200], "runtime": [100, 30, 30], "cores": [4] * 3, "partition": ["low", "high", "high"]}
     assert run(site, **columns)[0].kills.tolist() == [2, 0, 0]

@@ -25,8 +25,8 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entry_columns import demands_of
-from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.limits import limits_of
+from gridsim.policy.slurm.queue_entries import Owner
 from gridsim.policy.slurm.reasons import OVER, WORDS, Diary
 from gridsim.record import Reasons, Record
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.demand import Demands
-from gridsim.model.site.tres import licences_requested
+from gridsim.model.site.parameters import licences_requested
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import tres

@@ -1,10 +1,10 @@
-"""Priorities of one instant."""
+"""The clock: priorities of one instant."""
 
 from __future__ import annotations
 
 from simpy import Environment
 
-from gridsim.entities.event_priorities import BATCHED, PER_EVENT, PriorityEvent, Wakeup, modes
+from gridsim.entities.clock import BATCHED, PER_EVENT, PriorityEvent, Wakeup, modes
 
 
 def test_batched_is_ends_overruns_arrivals_decisions() -> None:

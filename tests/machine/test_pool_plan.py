@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.machine.blocks import earliest, earliest_from, reserve
-from gridsim.machine.search_cache import BOUND, KINDS, forget_bounds, kind_of, no_bounds
+from gridsim.machine.pool_plan import BOUND, KINDS, forget_bounds, kind_of, no_bounds
 
 CORES = 6
 MINUTE = 60_000_000
