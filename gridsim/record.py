@@ -33,10 +33,10 @@ class Status(IntEnum):
     failed = 7
 
 
-REASONS = ("failure", "maintenance", "drain")
-"""Why a run of a job was interrupted, and why a node was absent."""
+REASONS = ("failure", "maintenance", "drain", "saved")
+"""Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
-FAILURE = REASONS.index("failure")
+FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
 
 
 def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:
@@ -311,6 +311,36 @@ class Beyond:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class KeptWork:
+    """Restarts, kept work and checkpoints of runs of jobs (tasks of DAG jobs), in order of their ends.
+
+    Attributes
+    ----------
+    job : (k,) int64
+        Row of the job.
+    start_us : (k,) int64
+        Start of the run, whole microseconds.
+    restart_us, kept_us : (k,) int64
+        Time for the restart, and work that was saved or, in the run in which a job completes, finished.
+    checkpoints, checkpoint_us : (k,) int64
+        Number of complete checkpoints, and the time to write them; the rest of the run is lost.
+    """
+
+    job: IntArray
+    start_us: IntArray
+    restart_us: IntArray
+    kept_us: IntArray
+    checkpoints: IntArray
+    checkpoint_us: IntArray
+
+    def select(self, place: IntArray) -> KeptWork:
+        """Return the runs of some jobs, whose new rows are in *place*; -1 for all others."""
+        there = place[self.job] >= 0
+        names = ("start_us", "restart_us", "kept_us", "checkpoints", "checkpoint_us")
+        return KeptWork(place[self.job][there], *(getattr(self, name)[there] for name in names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Interruptions:
     """Runs of jobs (tasks of DAG jobs) that the machine interrupted, and absences of nodes, in order of time.
 
@@ -334,6 +364,8 @@ class Interruptions:
         Reasons of the absences: indices in `REASONS`.
     down_us, up_us : (f,) int64
         Interval of each absence, whole microseconds; `NEVER` if the node did not return.
+    kept : KeptWork or None
+        All runs, if jobs write checkpoints; without, the work of every interrupted run is lost.
     """
 
     job: IntArray
@@ -348,6 +380,7 @@ class Interruptions:
     kind: IntArray
     down_us: IntArray
     up_us: IntArray
+    kept: KeptWork | None = None
 
     @property
     def nodes(self) -> int:
@@ -356,15 +389,16 @@ class Interruptions:
 
     @property
     def restarts(self) -> IntArray:
-        """Number of times that each job was interrupted and queued again."""
-        return np.bincount(self.job, minlength=len(self.ended))
+        """Number of times that each job was interrupted by the machine and queued again."""
+        return np.bincount(self.job[self.reason != SAVED], minlength=len(self.ended))
 
     def select(self, rows: Any) -> Interruptions:
         """Return the runs of some jobs (mask, slice or indices)."""
         place = _places(len(self.ended), rows)
         there = place[self.job] >= 0
         found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
-        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows])
+        kept = None if self.kept is None else self.kept.select(place)
+        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows], kept=kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from gridsim import registry
 from gridsim.files import write_json
-from gridsim.metrics.availability import lost_core_seconds, runs_of, useful_core_seconds
+from gridsim.metrics.availability import (
+    lost_core_seconds,
+    overhead_core_seconds,
+    runs_of,
+    spent_in_runs,
+    useful_core_seconds,
+)
 from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
@@ -188,9 +194,13 @@ class Result:
         if record.interruptions is not None and record.tasks is None:
             restarts = record.interruptions.restarts
             columns["first_start"] = seconds(record.first_start_us)
-            columns["runs"], columns["restarts"] = restarts + record.kills + record.ran, restarts
+            earlier = np.bincount(record.earlier_runs()[0], minlength=len(record))
+            columns["runs"], columns["restarts"] = earlier + record.ran, restarts
             columns["restarts"] += record.status == Status.failed
             columns["useful_core_seconds"] = useful_core_seconds(record)
+            if record.interruptions.kept is not None:
+                checkpoint, restart = overhead_core_seconds(record)
+                columns["checkpoint_core_seconds"], columns["restart_core_seconds"] = checkpoint, restart
             columns["lost_core_seconds"] = lost_core_seconds(record)
         if record.tasks is not None and record.critical_path is not None:
             columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
@@ -242,16 +252,19 @@ class Result:
 
     @property
     def runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of all runs, if a failure interrupted any: job, number of the run, start, end, reason, lost time (s).
+        """Columns of all runs, if any job has several or writes checkpoints: job, number of the run, start, end (s).
 
-        The reason is that of the interruption, or the status of the job in its last run.
+        The reason is that of the interruption, or the status of the job in its last run. Restart, kept work,
+        checkpoints and lost time of a run, s, add up to its duration.
         """
         record = self.record
-        if record.interruptions is None or not len(record.interruptions.job):
+        if record.interruptions is None:
             return {}
         row, start, end, reason = runs_of(record)
+        spent = spent_in_runs(record)
+        if len(row) == len(np.unique(row)) and not spent.checkpoints.any():
+            return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
-        kept = np.array(reason) == Status.completed.name
         return {
             "job": self.workload.job[job],
             **({} if self.workload.tasks is None else {"task": self.tasks["task"][row]}),
@@ -259,8 +272,11 @@ class Result:
             "start": seconds(start),
             "end": seconds(end),
             "reason": np.array(reason),
-            "kept": np.where(kept, seconds(end - start), 0.0),
-            "lost": np.where(kept, 0.0, seconds(end - start)),
+            "restart": seconds(spent.restart),
+            "kept": seconds(spent.kept),
+            "checkpoints": spent.checkpoints,
+            "checkpoint_seconds": seconds(spent.checkpoint),
+            "lost": seconds(spent.lost),
         }
 
     @property

@@ -17,6 +17,7 @@ from gridsim.entities.dynamic_jobs import HeldResources, Submissions, with_spare
 from gridsim.entities.failures import Breakdowns
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
+from gridsim.entities.progress import Progress
 from gridsim.entities.router import Root
 from gridsim.entities.source import Reacting, Source
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
@@ -79,9 +80,13 @@ def set_up(
         closed = "spare nodes need all jobs in advance"
     known = workload if closed else _with_spare_rows(workload, platform, policy, max_jobs)
     env = Clock(instant)
-    moves = options.failures is not None and options.failures.requeue == "behind"
+    failures, saving = options.failures, None if options.failures is None else options.failures.checkpoints
+    saves = saving is not None and (saving.save_before is not None or "save_before" in known.labels)
+    moves = failures is not None and (failures.requeue == "behind" or saves)
+    if saving is not None and saving.requeue_estimate == "remaining":
+        known = _with_own_estimates(known)
     requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
-    outcome = _outcome_of(requests, known)
+    outcome = _outcome_of(requests, known, several=saving is not None)
     with _naming_source(workload):
         dated = with_clock(policy, workload)
         clusters = clusters_of(env, platform, dated, requests, outcome, instant, options, tick)
@@ -103,12 +108,43 @@ def set_up(
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
     breakdowns = None
-    if options.failures is not None:
-        parts = (env, clusters, platform, requests, policy, options.failures)
-        breakdowns, outcome.interrupted = breakdowns_of(*parts, options.seed, instant, workload.provenance), []
+    if failures is not None:
+        outcome.interrupted = []
+        if saves and "capacity_changed" not in clusters[0].can.notified:
+            message = f"is not supported by {name_of(policy)}, which cannot queue a job again"
+            raise InputError(message, field="checkpoint.save_before")
+        if failures.need_nodes:
+            parts = (env, clusters, platform, requests, policy, failures)
+            breakdowns = breakdowns_of(*parts, options.seed, instant, workload.provenance)
+    if failures is not None and saving is not None:
+        mtbf = failures.mtbf(_machines(clusters, platform))
+        for cluster in clusters:
+            cluster.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns)
     return Setup(workload, platform, policy, options, tick, *made)
+
+
+def _with_own_estimates(workload: Workload) -> Workload:
+    """Return the workload with a copy of the estimates, which later runs of jobs may change.
+
+    Raises
+    ------
+    InputError
+        If jobs can have several sizes.
+    """
+    if workload.moldable is not None:
+        message = "is 'remaining', which is not supported for jobs of several sizes; expected original"
+        raise InputError(message, field="checkpoint.requeue_estimate")
+    if workload.tasks is not None:
+        return replace(workload, tasks=replace(workload.tasks, estimate=workload.tasks.estimate.copy()))
+    return replace(workload, estimate=workload.estimate.copy())
+
+
+def _machines(clusters: list[Cluster], platform: Platform) -> Machines:
+    """Return the nodes of all clusters that have any."""
+    pairs = [(spec.capacity, spec.name) for spec in platform.clusters() if spec.capacity is not None]
+    return Machines([capacity for capacity, _ in pairs], [name for _, name in pairs])
 
 
 def breakdowns_of(
@@ -239,10 +275,10 @@ def _ranks(workload: Workload, platform: Platform, tick: int) -> IntArray | None
     return None if workload.tasks is None else upward_ranks(workload.tasks, platform, tick)
 
 
-def _outcome_of(requests: Requests, workload: Workload) -> Outcome:
+def _outcome_of(requests: Requests, workload: Workload, *, several: bool) -> Outcome:
     if workload.tasks is not None:
-        return Outcome(requests, workload.tasks.runtime, None)
-    return Outcome(requests, workload.runtime, workload.tolerance)
+        return Outcome(requests, workload.tasks.runtime, None, several=several)
+    return Outcome(requests, workload.runtime, workload.tolerance, several=several)
 
 
 @contextmanager

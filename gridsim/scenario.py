@@ -167,7 +167,18 @@ class Scenario:
         Scenario
             The scenario.
         """
-        known = ("workload", "options", "policy", "site", "metric", "charge", "failures", "windows", *TABLES)
+        known = (
+            "workload",
+            "options",
+            "policy",
+            "site",
+            "metric",
+            "charge",
+            "failures",
+            "windows",
+            "checkpoint",
+            *TABLES,
+        )
         check_keys(recipe, known, "recipe", path or "the recipe")
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         for key in workload:
@@ -282,7 +293,9 @@ class Scenario:
         )
         how: dict[str, Any] = {"platform": platform, "policy": self.policy, "options": self.options}
         if self.options.failures is not None:
-            raise InputError("failures and windows need the whole run; leave them out, or --stream", field="failures")
+            raise InputError(
+                "failures, windows and checkpoints need the whole run; leave them out, or --stream", field="failures"
+            )
         measures = requested_measures(self.metrics, self.charges)
         return stream_jobs(blocks, folder, **how, label=self.label, measures=measures, progress=progress)
 
@@ -375,12 +388,14 @@ def _mapping(text: str | None, path: Path | None) -> str | None:
 def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
     names = tuple(option.name for option in fields(Run) if option.name != "failures")
     options = _table(recipe, "options", names, path)
-    if "failures" in recipe or "windows" in recipe:
+    if {"failures", "windows", "checkpoint"} & set(recipe):
         table, origin = recipe.get("failures", {}), path or "the recipe"
+        saving = recipe.get("checkpoint", {})
         _typed("failures", table, Mapping, path)
+        _typed("checkpoint", saving, Mapping, path)
         with located(path):
             windows = windows_from(recipe.get("windows", []), origin)
-            options = {**options, "failures": failures_from(table, _folder(path), origin, windows)}
+            options = {**options, "failures": failures_from(table, _folder(path), origin, windows, saving)}
     with located(path, below="options"):
         if isinstance(options.get("balancer"), str):
             options = {**options, "balancer": registry.located(options["balancer"], _folder(path))}

@@ -229,10 +229,11 @@ class World:
         """Return the process of failures, which begins if there is none."""
         setup = self._setup
         if setup.breakdowns is None:
-            given = (self.env, self.clusters, setup.platform, setup.requests, setup.policy, Failures())
-            made = breakdowns_of(*given, 0, modes[self.options.instant], self.workload.provenance)
+            options = self.options.failures or Failures()
+            given = (self.env, self.clusters, setup.platform, setup.requests, setup.policy, options)
+            made = breakdowns_of(*given, self.options.seed, modes[self.options.instant], self.workload.provenance)
             self._setup = replace(setup, breakdowns=made)
-            self.outcome.interrupted = []
+            self.outcome.interrupted = self.outcome.interrupted or []
             return made
         return setup.breakdowns
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import shlex
 import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,20 +226,33 @@ def nodes_given(args: Namespace) -> Capacity | None:
 
 
 def failures(args: Namespace) -> Failures | None:
-    """Return the failures and windows given by the options of a command; None without."""
+    """Return the failures, windows and checkpoints given by the options of a command; None without."""
     given = {"file": args.failures, **{name: getattr(args, name) for name in _FAILURES}}
     table = {name: value for name, value in given.items() if value is not None}
-    if not table and args.maintenance is None:
+    saving = {"interval": args.checkpoint, "cost": args.checkpoint_cost, "restart": args.restart_cost}
+    saving = {name: value for name, value in saving.items() if value is not None}
+    if saving.keys() == {"cost"}:
+        raise InputError("--checkpoint-cost has no effect without --checkpoint")
+    if not table and args.maintenance is None and not saving:
         return None
-    if args.maintenance is None and "file" not in table and "mtbf" not in table:
+    if (table or not saving) and args.maintenance is None and "file" not in table and "mtbf" not in table:
         raise InputError(f"--{next(iter(table))} has no effect without --failures, --mtbf or --maintenance")
     from gridsim.model.failures import failures_from  # numpy: not needed for --help
     from gridsim.model.windows import read_windows
 
-    return failures_from(table, windows=[] if args.maintenance is None else read_windows(args.maintenance))
+    windows = [] if args.maintenance is None else read_windows(args.maintenance)
+    return failures_from(table, windows=windows, checkpoint=saving)
 
 
 _FAILURES = ("mtbf", "mttr", "repair", "requeue", "spares")
+
+
+def with_and_without_checkpoints(found: Failures | None) -> list[Failures]:
+    """Return the failures of a what-if question: first those without checkpoints, if there are both."""
+    if found is None:
+        return []
+    plain = replace(found, checkpoints=None)
+    return [plain, found] if found.checkpoints is not None and found.need_nodes else [found]
 
 
 def failure_lines(found: Failures | None) -> list[str]:
@@ -251,7 +266,12 @@ def failure_lines(found: Failures | None) -> list[str]:
     lines = [f"failures: {', '.join([*trace, *times])}; repairs {found.repair}"] if trace or times else []
     kinds = Counter(it.kind for it in found.windows)
     windows = [counted(count, "maintenance window" if kind == "maintenance" else kind) for kind, count in kinds.items()]
-    return [*lines, f"windows: {', '.join(windows)}"] if windows else lines
+    lines += [f"windows: {', '.join(windows)}"] if windows else []
+    if (saving := found.checkpoints) is not None:
+        every = saving.interval if isinstance(saving.interval, str) else duration(saving.interval or math.inf)
+        costs = f"cost {duration(saving.cost)}, restart {duration(saving.restart)}"
+        lines.append(f"checkpoints: {'none' if saving.interval is None else f'interval {every}'}; {costs}")
+    return lines
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:

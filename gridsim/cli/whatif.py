@@ -49,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
     where = sys.stderr if args.json else sys.stdout
     failing = source.failures(args)
     tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], where)
-    changes = [] if failing is None else [Change(str(failing), platform, workload, failures=failing)]
+    changes = []
+    for each in source.with_and_without_checkpoints(failing):
+        changes.append(Change(str(each), platform, workload, failures=each))
     if any(sizes.values()) or (args.halve is None and not changes):  # the default changes only without explicit ones
         changes += changes_of(workload, platform, **sizes, together=args.together, policies=[scheduler])
     both = with_and_without(args, workload)

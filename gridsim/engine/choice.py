@@ -32,6 +32,7 @@ def compiled_run_of(
         return None
     workload, clusters = run.workload, run.clusters
     why = "nodes can fail" if run.breakdowns is not None else _why_not(workload, run.requests, clusters)
+    why = "jobs write checkpoints (the option checkpoint)" if clusters[0].progress is not None else why
     on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:
         from gridsim.engine import tree_setup  # imports loops that other runs do not need

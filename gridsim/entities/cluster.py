@@ -10,6 +10,7 @@ from simpy import Event
 
 from gridsim.entities.clock import Clock, Instant, PriorityEvent, Wakeup
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
+from gridsim.entities.progress import Progress
 from gridsim.entities.resource import Machine
 from gridsim.entities.walltime_limit import CHAINED
 from gridsim.errors import PolicyError, call, name_of, raise_failed
@@ -31,7 +32,7 @@ from gridsim.policy.protocols import (
     Stop,
 )
 from gridsim.policy.queue import Requests
-from gridsim.record import FAILURE, Status
+from gridsim.record import FAILURE, SAVED, Status
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
 """Statuses of a chain's piece after which the later pieces are not run."""
@@ -187,6 +188,8 @@ class Cluster:
         DAG jobs of the run.
     users : Users or None
         Users that submit jobs after the ends of other requests.
+    progress : Progress or None
+        Work of the requests over several runs, in a run with checkpoints.
     placed_on : list of Cluster or None
         List that the cluster appends itself to when a piece of a rigid job is placed on it.
     can : Capabilities
@@ -216,6 +219,7 @@ class Cluster:
         self.cores, self.rate = spec.cores, spec.rate
         self.dags: DagView | None = None
         self.users: Users | None = None
+        self.progress: Progress | None = None
         self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
@@ -253,6 +257,7 @@ class Cluster:
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
+        self._leaving: dict[int, int] = {}  # running requests that write a last checkpoint, and for which request
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
         self._wanted = Wakeup(env, self._decide_priority)
@@ -462,6 +467,8 @@ class Cluster:
                 f"{name_of(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running"
             )
         self._outcome.cut.append((request, began, now, by))
+        if self.progress is not None:
+            self.progress.end(request, began, now, again=True)
         self._release(request, now)
 
     def change_capacity(
@@ -498,6 +505,8 @@ class Cluster:
             self._release(request, now)
             call(self.scheduler, "ended", request, now)
             how = again(request)
+            if self.progress is not None:
+                self.progress.end(request, began, now, again=how is not None)
             if how is None:
                 self._requests.stopped.discard(request)
                 self._outcome.ended[request] = reason
@@ -505,6 +514,8 @@ class Cluster:
             else:
                 interrupted.append((request, began, now, reason))
                 back.append((request, *how))
+                if self.progress is not None:
+                    self.progress.request_again(request, saved=False)
                 if self.demands is not None:
                     self.demands.allow_spares(request, reason == FAILURE)
         here = [request for request in sorted(hit) if (request, 0, True) in back]
@@ -512,21 +523,27 @@ class Cluster:
             call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
             self._unsettled = self.dirty = True
         for request, delay, in_place in back:
-            if delay or self._batched:
-                PriorityEvent(self._env, delay, self._instant.requeue, self._requeued, (request, in_place, now))
-            else:
-                self._queue_again(request, in_place, now)
+            self._queue_later(request, delay, in_place)
         self.close()
 
     def _release(self, request: int, now: int) -> None:
         """Stop a running request, which then waits."""
         self._cancelled = True
         self._state[request] = WAITING
+        self._leaving.pop(request, None)
         self._give_back(request)
         self._outcome.placed.end(request, now)
         self._start[request] = NEVER
         if self._load is not None:
             self._load.enqueue(request)
+
+    def _queue_later(self, request: int, delay: int, in_place: bool) -> None:
+        """Submit a stopped request again after a delay; in ``per-event`` order at once without delay."""
+        now: int = self._env.now  # type: ignore[assignment]
+        if delay or self._batched:
+            PriorityEvent(self._env, delay, self._instant.requeue, self._requeued, (request, in_place, now))
+        else:
+            self._queue_again(request, in_place, now)
 
     def _requeued(self, event: Event) -> None:
         self._queue_again(*event._value)
@@ -657,14 +674,27 @@ class Cluster:
         request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
         if by != -1:
             self._row(by, "preempts jobs for")
-        if then not in ("requeue", "cancel"):
+        if then not in ("requeue", "checkpoint", "cancel"):
             raise PolicyError(
                 f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not supported; "
-                f"expected requeue or cancel"
+                f"expected requeue, checkpoint or cancel"
             )
+        if then == "checkpoint" and self._leaves(request, now, by):
+            return
         self._kill(request, now, by)
         if then == "cancel":
             self._cancel(request, now)
+
+    def _leaves(self, request: int, now: int, by: int) -> bool:
+        """Let a running request write a last checkpoint and leave; False for a request without checkpoints."""
+        passed = now - self._start[request]
+        if self.progress is None or self._state[request] != RUNNING or request in self._leaving or passed <= 0:
+            return False
+        cost = self.progress.leave(request, passed)
+        if cost is not None:
+            self._leaving[request], self._cancelled = by, True
+            PriorityEvent(self._env, cost, self._end_priority, self._ended, request)
+        return cost is not None
 
     def _withdraw(self, request: int) -> None:
         """Remove a waiting request that its user cancels."""
@@ -753,6 +783,8 @@ class Cluster:
         self._cluster[request] = self.index
         if self.users is not None:
             self.users.began(request)
+        if self.progress is not None:
+            self.progress.begin(request, estimate, 1 if placement is None else len(set(placement.node)))
         runtime = self._runtime[request]
         if runtime > estimate:
             if self._extend:
@@ -797,6 +829,11 @@ class Cluster:
             return
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
+        if self.progress is not None:
+            if self.progress.saves(request, now - self._start[request]):
+                self._saved(request, now)
+                return
+            self.progress.end(request, self._start[request], now, again=False)
         self._give_back(request)
         self._state[request] = DONE
         self._end[request] = now
@@ -817,10 +854,28 @@ class Cluster:
             self.users.over(request)
         self.close()
 
+    def _saved(self, request: int, now: int) -> None:
+        """End a run that has saved its work before its walltime, or because it was stopped; the request waits again."""
+        began, by = self._start[request], self._leaving.pop(request, None)
+        assert self.progress is not None
+        assert self._outcome.interrupted is not None
+        self.progress.end(request, began, now, again=True)
+        self._requests.stopped.add(request)
+        self._release(request, now)
+        call(self.scheduler, "ended", request, now)
+        if by is None:
+            self._outcome.interrupted.append((request, began, now, SAVED))
+        else:
+            self._outcome.cut.append((request, began, now, by))
+        self.progress.request_again(request, saved=by is None)
+        self._unsettled = self.dirty = True
+        self._queue_later(request, 0, by is not None)
+        self.close()
+
     def ends(self, request: int, now: int) -> bool:
         """Return whether the present run of a request ends *now*; an end event may belong to a stopped run."""
         held = self._runtime[request]
-        if not self._extend:
+        if not self._extend and request not in self._leaving:
             held = min(held, self._estimate[request])
         return self._state[request] == RUNNING and self._start[request] + held == now
 

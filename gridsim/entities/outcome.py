@@ -27,6 +27,8 @@ class Outcome:
         The requests of the run.
     runtime : (n,) int64
         True run times, whole microseconds; policies cannot see them.
+    several : bool
+        Whether a job can have runs of different duration.
     tolerance : (n,) float64, optional
         Acceptable response time of a user as a multiple of the requested one; default 1.
 
@@ -45,6 +47,9 @@ class Outcome:
     interrupted : list of tuple or None
         Runs stopped by the machine, after which the request was queued again: request, start, end, and the reason, a
         number of `gridsim.record.REASONS`; None in a run without failures.
+    kept : list of tuple or None
+        What ended runs were spent on: request, start, and a `gridsim.model.checkpoints.Kept`; None in a run without
+        checkpoints.
     ended : (n,) int8
         Reason of the interruption that ended a request; -1 for all others.
     submitted : dict of int to int
@@ -55,7 +60,9 @@ class Outcome:
         Why a machine with nodes or pools can never hold a rejected request.
     """
 
-    def __init__(self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None) -> None:
+    def __init__(
+        self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None, *, several: bool = False
+    ) -> None:
         n = len(requests)
         self.start: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.end: IntArray = np.full(n, NEVER, dtype=np.int64)
@@ -67,7 +74,7 @@ class Outcome:
         self._requests = requests
         self._requested_time, self._asked = self.runtime, requests.cores
         self.cores = requests.cores
-        if self.moldable is not None:
+        if several or self.moldable is not None:
             self.runtime, self.cores = self.runtime.copy(), requests.cores.copy()
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.offer: IntArray = np.full(n, NEVER, dtype=np.int64)
@@ -75,6 +82,7 @@ class Outcome:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
         self.interrupted: list[tuple[int, int, int, int]] | None = None
+        self.kept: list[tuple[int, ...]] | None = [] if several else None
         self.ended: npt.NDArray[np.int8] = np.full(n, -1, dtype=np.int8)
         self.submitted: dict[int, int] = {}
         self.placed = PlacementRecorder()
@@ -88,15 +96,20 @@ class Outcome:
 
     def learn(self, request: int) -> None:
         """Read the run time of a job that was written to a free row."""
-        if self.moldable is not None:
+        if self.runtime is not self._requested_time:
             self.runtime[request], self.cores[request] = self._requested_time[request], self._asked[request]
 
     def resize(self, request: int, cores: int) -> None:
         """Set the number of cores of a moldable request from its start on."""
-        assert self.moldable is not None
-        runtime, asked = int(self._requested_time[request]), int(self._asked[request])
         self.cores[request] = cores
-        self.runtime[request] = self.moldable.time_on(request, cores, runtime, asked)
+        self.runtime[request] = self.full(request)
+
+    def full(self, request: int) -> int:
+        """Return the run time of all the work of a request on its cores."""
+        runtime, asked = int(self._requested_time[request]), int(self._asked[request])
+        if self.moldable is None:
+            return runtime
+        return self.moldable.time_on(request, int(self.cores[request]), runtime, asked)
 
     def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
         """Return whether the user accepts a later deadline than requested (spec of the deadline papers, 7.2)."""

@@ -15,7 +15,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
-from gridsim.record import Interruptions, Predictions, Promises, Reasons, Record, Status, TaskRecord
+from gridsim.record import Interruptions, KeptWork, Predictions, Promises, Reasons, Record, Status, TaskRecord
 
 
 def build_record(
@@ -68,11 +68,15 @@ def build_record(
             np.maximum.reduceat(status, begins),
             outcome.cluster[begins],
         )
-    if outcome.interrupted is not None and absences is not None:
+    if outcome.interrupted is not None:
         job, began, ended, reason = np.array(outcome.interrupted, dtype=np.int64).reshape(-1, 4).T
-        names, gpus, parts = absences
+        names, gpus, parts = absences or ((), 0, np.zeros((5, 0), dtype=np.int64))
         runs = (job, began, ended, reason.astype(np.int8), outcome.ended)
-        more["interruptions"] = Interruptions(*runs, names, gpus, *parts)
+        kept = None
+        if outcome.kept is not None:
+            kept = KeptWork(*np.array(outcome.kept, dtype=np.int64).reshape(-1, 6).T)
+        node, gpu, kind, down, up = parts
+        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept)
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,12 +23,16 @@ def useful_core_seconds(record: Record) -> FloatArray:
 
 
 def lost_core_seconds(record: Record) -> FloatArray:
-    """Return the core-seconds that each job (task of DAG jobs) held in all its runs, without the useful ones."""
+    """Return the core-seconds that each job (task of DAG jobs) held in all its runs, and that were of no use.
+
+    Checkpoints and restarts are not counted.
+    """
     start, end, *_ = _last_runs(record)
     held = np.where((start < NEVER) & (end < NEVER), end - start, 0)
     job, began, ended = record.earlier_runs()
     np.add.at(held, job, ended - began)
-    return record.given * seconds(held) - useful_core_seconds(record)
+    checkpoint, restart = overhead_core_seconds(record)
+    return record.given * seconds(held) - useful_core_seconds(record) - checkpoint - restart
 
 
 def _last_runs(record: Record) -> tuple[IntArray, IntArray, npt.NDArray[np.int8], IntArray]:
@@ -42,13 +48,51 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
     assert isinstance(found, Interruptions)
     start, end, status, _ = _last_runs(record)
     last = np.flatnonzero((start < NEVER) & (end < NEVER))
-    rows = np.concatenate([found.job, last])
-    began, ended = np.concatenate([found.start_us, start[last]]), np.concatenate([found.end_us, end[last]])
-    words = [REASONS[reason] for reason in found.reason.tolist()]
+    job, *earlier = record.earlier_runs()
+    rows = np.concatenate([job, last])
+    began, ended = (np.concatenate(columns) for columns in zip(earlier, (start[last], end[last]), strict=True))
+    words = ["preempted"] * (len(job) - len(found.job)) + [REASONS[reason] for reason in found.reason.tolist()]
     reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
     words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
     order = np.lexsort((began, rows))
     return rows[order], began[order], ended[order], [words[at] for at in order.tolist()]
+
+
+class Spent(NamedTuple):
+    """Parts of the runs of `runs_of`, whole microseconds, and the number of complete checkpoints of each."""
+
+    restart: IntArray
+    kept: IntArray
+    checkpoints: IntArray
+    checkpoint: IntArray
+    lost: IntArray
+
+
+def spent_in_runs(record: Record) -> Spent:
+    """Return what all runs were spent on, in the order of `runs_of`."""
+    row, start, end, reason = runs_of(record)
+    found = record.interruptions
+    assert found is not None
+    if found.kept is None:
+        done = np.array(reason) == Status.completed.name
+        none: IntArray = np.zeros(len(row), dtype=np.int64)
+        return Spent(none, np.where(done, end - start, 0), none, none, np.where(done, 0, end - start))
+    kept = found.kept
+    order = np.lexsort((kept.start_us, kept.job))
+    columns = (kept.restart_us, kept.kept_us, kept.checkpoints, kept.checkpoint_us)
+    restart, work, count, writing = (column[order] for column in columns)
+    return Spent(restart, work, count, writing, end - start - restart - work - writing)
+
+
+def overhead_core_seconds(record: Record) -> tuple[FloatArray, FloatArray]:
+    """Return the core-seconds of checkpoints and of restarts of each job (task of DAG jobs)."""
+    found = record.interruptions
+    checkpoint: IntArray = np.zeros(len(record.given), dtype=np.int64)
+    restart = checkpoint.copy()
+    if found is not None and found.kept is not None:
+        np.add.at(checkpoint, found.kept.job, found.kept.checkpoint_us)
+        np.add.at(restart, found.kept.job, found.kept.restart_us)
+    return record.given * seconds(checkpoint), record.given * seconds(restart)
 
 
 def down_seconds(record: Record, until: int, *, gpus: bool = False) -> float:

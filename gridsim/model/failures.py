@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 from gridsim.errors import InputError, check_keys, located
 from gridsim.files import csv_records
 from gridsim.model.capacity import Capacity
+from gridsim.model.checkpoints import Checkpoints, checkpoints_from
 from gridsim.model.dates import duration
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import Window
@@ -129,7 +132,7 @@ class FailureModel:
 
     def failures(self, machines: Machines, seeds: np.random.SeedSequence) -> Iterator[Failure]:
         """Yield the failures in order of time, without end."""
-        parts = list(self._parts(machines))
+        parts = list(self.parts(machines))
         made = seeds.spawn(len(parts))
         streams = (self._stream(*each, np.random.default_rng(seed)) for each, seed in zip(parts, made, strict=True))
         return heapq.merge(*streams, key=lambda failure: failure.down)
@@ -153,7 +156,8 @@ class FailureModel:
             return float(rng.exponential(self.mttr))
         return float(rng.lognormal(math.log(self.mttr) - self.sigma**2 / 2, self.sigma))
 
-    def _parts(self, machines: Machines) -> Iterator[tuple[int, tuple[Part, ...]]]:
+    def parts(self, machines: Machines) -> Iterator[tuple[int, tuple[Part, ...]]]:
+        """Yield the cluster, and the nodes and GPUs that fail together."""
         for cluster, machine in enumerate(machines.capacities):
             if self.scope == "node":
                 yield from ((cluster, ((node, -1),)) for node in range(len(machine.nodes)))
@@ -204,6 +208,8 @@ class Failures:
         Nodes that only interrupted jobs may use, until they end: names, or the number of last nodes of each cluster.
     max_restarts : int, optional
         Number of restarts after which the next interruption of a job ends it.
+    checkpoints : Checkpoints, optional
+        Checkpoints of the jobs; without them an interruption loses all work of a run.
     origin : str
         Source of the trace, for reports.
 
@@ -222,6 +228,7 @@ class Failures:
     on_failure: Literal["requeue", "cancel"] = "requeue"
     max_restarts: int | None = None
     spares: int | Sequence[str] = 0
+    checkpoints: Checkpoints | None = None
     origin: str = ""
 
     def __post_init__(self) -> None:
@@ -238,7 +245,29 @@ class Failures:
 
     def __str__(self) -> str:
         parts = {"failures": bool(self.trace or self.models or self.origin), "maintenance": bool(self.windows)}
+        parts["checkpoints"] = self.checkpoints is not None
         return " and ".join(name for name, there in parts.items() if there) or "failures"
+
+    @property
+    def need_nodes(self) -> bool:
+        """True if anything but the checkpoints of jobs is defined."""
+        return self.checkpoints is None or bool(self.trace or self.models or self.origin or self.windows or self.spares)
+
+    def mtbf(self, machines: Machines) -> float:
+        """Return the mean time between failures of one node, s; infinite without failures.
+
+        Rates of several models are added, those of a group and of a GPU for each of its nodes. Of a trace, it is the
+        time that nodes were up until its last instant, over the number of failures of nodes.
+        """
+        nodes = len(machines.nodes)
+        counts = [Counter(node for _, parts in model.parts(machines) for node in parts) for model in self.models]
+        rate = sum(sum(count.values()) / model.mtbf for count, model in zip(counts, self.models, strict=True))
+        failed = [(down, up) for names, down, up in self.trace for name in names if not _GPU.search(name)]
+        if failed:
+            last = max(time for times in failed for time in times if time < math.inf)
+            up_seconds = nodes * last - sum(min(up, last) - down for down, up in failed)
+            rate += nodes * len(failed) / up_seconds if up_seconds > 0 else math.inf
+        return nodes / rate if rate else math.inf
 
     def failures(self, machines: Machines, seed: int) -> Iterator[Failure]:
         """Yield all failures in order of time; they depend on the seed of the scenario, and not on the policy."""
@@ -271,6 +300,7 @@ class Failures:
             "requeue_delay": self.requeue_delay,
             "on_failure": self.on_failure,
             **({} if self.max_restarts is None else {"max_restarts": self.max_restarts}),
+            **({} if self.checkpoints is None else {"checkpoint": self.checkpoints.written()}),
         }
         if self.spares:
             values["spares"] = self.spares if isinstance(self.spares, int) else list(self.spares)
@@ -285,6 +315,8 @@ class Failures:
             ]
         return values
 
+
+_GPU = re.compile(r":\d+$")
 
 _ROLE = 0x66616C73
 """Key of the random streams of failures below the seed of a scenario."""
@@ -310,6 +342,7 @@ def failures_from(
     folder: Path | None = None,
     origin: object = "the options",
     windows: Sequence[Window] = (),
+    checkpoint: Mapping[str, Any] | None = None,
 ) -> Failures:
     """Return the failures of a table ``[failures]`` of a recipe, or of the options of a command.
 
@@ -325,6 +358,8 @@ def failures_from(
         File of the table, for errors.
     windows : sequence of Window
         Maintenance windows and drains.
+    checkpoint : mapping, optional
+        The table ``[checkpoint]``.
 
     Examples
     --------
@@ -351,7 +386,8 @@ def failures_from(
     file = given.get("file", "")
     trace = read_trace((folder or Path()) / file) if file else ()
     own = {name: given[name] for name in _TABLE if name in given and name not in ("file", "mtbf", "mttr", "model")}
-    return Failures(trace, tuple(models), tuple(windows), **own, origin=str(file))
+    saving = checkpoints_from(checkpoint or {}, origin)
+    return Failures(trace, tuple(models), tuple(windows), **own, checkpoints=saving, origin=str(file))
 
 
 def _in_seconds(table: Mapping[str, Any]) -> dict[str, Any]:

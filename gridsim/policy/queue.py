@@ -74,6 +74,9 @@ class Requests:
         Number of rows in use; the remaining ones are still free.
     stopped : set of int
         Requests whose run was stopped by a failure, until they are queued again.
+    earlier : dict of int to (int, int)
+        For requests with checkpoints and earlier runs, whole microseconds: restarts, kept work and checkpoints of these
+        runs; and how much shorter the next run is than a run without earlier ones, if requests are adapted to this.
     ties : (2, n) int64
         Keys that order requests of equal rank before their row number (`gridsim.machine.queue_order`): the row of the
         job, or the same value for all if `moves`; and `ready`.
@@ -92,6 +95,7 @@ class Requests:
         self.spare, self.used = spare, len(self.cores) - spare
         self.moves = spare > 0 or moves or workload.reactions is not None
         self.stopped: set[int] = set()
+        self.earlier: dict[int, tuple[int, int]] = {}
         # The workload's columns must not change.
         self.submit, self.deadline = (time.copy() if self.moves else readable(time) for time in times)
         self.moldable = workload.moldable
@@ -156,6 +160,13 @@ class Requests:
         """Queue a request as if it was submitted at *now*; its deadline stays."""
         self.submit[request] = self.ready[request] = now
         self.submit_seconds[request] = now / 1e6
+
+    def ask(self, request: int, estimate: int) -> None:
+        """Change the estimate of a request, whole microseconds."""
+        for _, column in self._sizes:
+            column[request] = estimate
+        for name in ("estimate_seconds", "weight_seconds"):
+            self.__dict__.pop(name, None)
 
     def add(self, request: int, job: Workload, demands: Demands) -> None:
         """Fill a reserved row with the only job of a workload, submitted now, with these *demands*."""

@@ -168,3 +168,16 @@ def test_explain_names_interruptions(tmp_path: Path, capsys: pytest.CaptureFixtu
     text = " ".join(capsys.readouterr().out.split())
     assert "interrupted by absent nodes" in text
     assert "stopped for other jobs" not in text
+
+
+def test_whatif_compares_failures_without_and_with_checkpoints(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["whatif", *SMALL, "--failures", str(trace), "--checkpoint", "10m", "--checkpoint-cost", "5s"]
+    assert main([*words, "--json", "--workers", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)["changes"]
+    assert [one["change"] for one in found] == ["as it is", "failures", "failures and checkpoints"]
+    assert found[2]["metrics"]["lost_core_hours"] < found[1]["metrics"]["lost_core_hours"]
+
+
+def test_a_cost_without_checkpoints_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", *SMALL, "--checkpoint-cost", "5s"]) == 2
+    assert "--checkpoint-cost has no effect without --checkpoint" in capsys.readouterr().err

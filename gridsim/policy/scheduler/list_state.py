@@ -159,6 +159,8 @@ class ListState:
             self._place[request] = ready
         if self._predictions is not None:
             self._planned[request] = self._predictions.predicted(request)
+        elif self.requests.earlier:
+            self._planned[request] = self.requests.estimate[request]
         if self._tail_predicts and self._rank is not None:
             self._rank[request] = self._planned[request]
         elif self._tail_comes:

@@ -64,12 +64,20 @@ class Predictions:
         return self._history if self._learns and self._corrects else None
 
     def predict(self, request: int, now: int) -> int:
-        """Return the predicted run time of a request submitted now, whole microseconds, at most its estimate."""
+        """Return the predicted run time of a request submitted now, whole microseconds, at most its estimate.
+
+        The work that earlier runs saved is subtracted if the estimate is that of the remaining work.
+        """
+        if request not in self._requests.earlier:
+            return self._of_all_work(request, self._estimate[request], now)
+        _, less = self._requests.earlier[request]
+        return max(1, self._of_all_work(request, self._estimate[request] + less, now) - less)
+
+    def _of_all_work(self, request: int, estimate: int, now: int) -> int:
         if self._learns:
             if request >= self._requests.known:
                 self._histories.add(request)
-            return int(predict(request, self._estimate[request], self._history))
-        estimate: int = self._estimate[request]
+            return int(predict(request, estimate, self._history))
         answer = self._answer(request, now)
         if answer is None or answer >= estimate:
             return estimate
@@ -102,8 +110,11 @@ class Predictions:
     def ended(self, request: int, now: int) -> None:
         """Let the predictor learn the run time of a request, at most its estimate; nothing from a run that was cut."""
         if request in self._requests.stopped:
+            self.corrections[request] = 0
             return
         ran = min(now - self._began[request], self._estimate[request])
+        if request in self._requests.earlier:
+            ran += self._requests.earlier[request][0]
         if self._learns:
             learn(request, ran, self._history)
             return

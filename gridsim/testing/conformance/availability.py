@@ -1,6 +1,6 @@
 """Cases of failures and windows: every run of every job, its nodes and GPUs, and what was useful or lost.
 
-Reservations, checkpoints, preemption, power caps and delays are not supported. Energies are not compared.
+Reservations, preemption, power caps and delays are not supported. Energies are not compared.
 """
 
 from __future__ import annotations
@@ -10,11 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_args
 
-from gridsim.metrics.availability import lost_core_seconds, runs_of, useful_core_seconds
+import numpy as np
+
+from gridsim.metrics.availability import (
+    lost_core_seconds,
+    overhead_core_seconds,
+    runs_of,
+    spent_in_runs,
+    useful_core_seconds,
+)
 from gridsim.model.capacity import NodeGroup
+from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
 from gridsim.model.windows import Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.record import Record
@@ -24,18 +34,55 @@ from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
-_PARAMETERS = (*_FAILURES, "spares", "placement", "depth", "no_energy")
-_OWN = ("nodes", "node_cores", "on_failure", "max_restarts")
+_PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy")
+_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before")
+_CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
+_ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
-_ZEROS = ("preemptions", "checkpoint_core_seconds", "restart_core_seconds")
-_RUN_ZEROS = ("restart", "checkpoints", "checkpoint_seconds", "suspended")
+_ZEROS = ("preemptions",)
+_RUN_ZEROS = ("suspended",)
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*PROSE, *_CASE), "the case holds")
     platform, workload = _platform(case["platform"]), _workload(case["jobs"])
-    return Outcome.of([_run(spec, workload, platform) for spec in case["runs"]])
+    common = (
+        {"interval": _by_formula(case["jobs"]), "mtbf": case.get("mtbf")}
+        if "checkpoint_cost" in workload.labels
+        else None
+    )
+    return Outcome.of([_run(spec, workload, platform, common) for spec in case["runs"]])
+
+
+def check_checkpoint(case: Mapping[str, Any]) -> Outcome:
+    """Every row of a case of kind ``checkpoint``: the interval, the duration of a run, and what it keeps."""
+    known_only(case, (*PROSE, "family", "rows"), "the case holds")
+    return Outcome.of([_checkpoint_row(f"row {at}", row) for at, row in enumerate(case["rows"])])
+
+
+def _checkpoint_row(label: str, row: Mapping[str, Any]) -> Run:
+    known_only(row, _ROW, "the row has")
+    saving = Checkpoints(row["interval"], final_checkpoint=row.get("final_checkpoint", False))
+    work, cost, restart = (1_000_000 * row.get(name, 0) for name in ("work", "cost", "restart"))
+    mtbf = math.inf if row.get("mtbf") is None else row["mtbf"] * 1e6
+    interval = saving.interval_us(cost, mtbf / row.get("nodes", 1))
+    run, after = saving.stretch(work, interval, cost, restart), row.get("after")
+    found = {
+        "interval": None if interval >= NEVER else interval / 1e6,
+        "checkpoints": run.checkpoints,
+        "wall": run.length / 1e6,
+    }
+    if after is not None:
+        kept = run.after(1_000_000 * after)
+        lost = after - (kept.restart + kept.work + kept.writing) / 1e6
+        found |= {"restart": kept.restart / 1e6, "complete": kept.checkpoints, "kept": kept.work / 1e6}
+        found |= {"work_done": run.worked(1_000_000 * after) / 1e6, "lost": lost}
+    comparison = Comparison()
+    _compare(
+        comparison, "row", {(label,): {**found, "label": label}}, [{"label": label, **row["expected"]}], ("label",)
+    )
+    return comparison.verdict(label)
 
 
 def _platform(words: Mapping[str, Any]) -> Platform:
@@ -60,8 +107,29 @@ def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
         labels={
             "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in ordered],
             "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in ordered],
+            **_saving(ordered),
         },
     )
+
+
+def _saving(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Labels of checkpoints, if any job has them; an interval of 0 is none, and -1 that of the run (`_by_formula`)."""
+    if not any("checkpoint" in job or "save_before" in job for job in jobs):
+        return {}
+    own = [job.get("checkpoint", {}) for job in jobs]
+    for each in own:
+        known_only(each, tuple(_CHECKPOINT), "a checkpoint has")
+    found = {label: [each.get(word) or 0 for each in own] for word, label in _CHECKPOINT.items()}
+    found["checkpoint_interval"] = [-1 if isinstance(value, str) else value for value in found["checkpoint_interval"]]
+    return {**found, "save_before": [job.get("save_before", -1) for job in jobs]}
+
+
+def _by_formula(jobs: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the only formula for intervals that jobs name."""
+    found = {interval for job in jobs if isinstance(interval := job.get("checkpoint", {}).get("interval"), str)}
+    if len(found) > 1:
+        raise Unsupported("intervals by several formulas")
+    return next(iter(found), None)
 
 
 def _demand(job: Mapping[str, Any]) -> Demand:
@@ -74,7 +142,7 @@ def _demand(job: Mapping[str, Any]) -> Demand:
     return Demand(tasks=count, min_nodes=count, tasks_per_node=1, each={"cores": job["node_cores"]})
 
 
-def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform) -> Run:
+def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, common: Mapping[str, Any] | None) -> Run:
     name, parameters, expected = spec["algorithm"], dict(spec["parameters"]), spec["expected"]
     label = "-".join([name, *(str(parameters[word]) for word in ("requeue", "repair") if word in parameters)])
     try:
@@ -84,7 +152,9 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform) -> Run
         known_only(parameters, _PARAMETERS, "parameter")
         known_only(expected, ("jobs", "runs", "energy"), "nothing compares expected")
         windows = [_window(words) for words in spec.get("windows", ())]
-        record = _simulated(workload, platform, name, parameters, spec.get("failures", ()), windows)
+        own = {word: parameters[word] for word in ("requeue_estimate", "final_checkpoint") if word in parameters}
+        saving = None if common is None and not own else Checkpoints(**(common or {}), **own)
+        record = _simulated(workload, platform, name, parameters, spec.get("failures", ()), windows, saving)
     except Unsupported as reason:
         return Run(label, "unsupported", (str(reason),))
     comparison = Comparison()
@@ -133,15 +203,15 @@ def _simulated(
     parameters: Mapping[str, Any],
     failures: Sequence[Mapping[str, Any]],
     windows: Sequence[Window],
+    saving: Checkpoints | None,
 ) -> Record:
     """Return gridsim's record."""
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import Run as Options
     from gridsim.simulation import run
 
-    own = {
-        name: parameters[name] for name in ("repair", "requeue", "requeue_delay", "on_failure") if name in parameters
-    }
+    own = {name: parameters[name] for name in _FAILURES if name in parameters}
+    spares = [str(node) for node in parameters.get("spares", ())]
     policy = {name: parameters[name] for name in ("depth",) if name in parameters}
     policy["placement"] = parameters.get("placement", "first")
     trace = [
@@ -153,7 +223,7 @@ def _simulated(
         )
         for failure in failures
     ]
-    given = Failures(trace, windows=windows, spares=[str(node) for node in parameters.get("spares", ())], **own)
+    given = Failures(trace, windows=windows, spares=spares, checkpoints=saving, **own)
     made = machine.policy_of(make_policy, algorithm, policy)
     return run(workload, platform, made, Options(failures=given))
 
@@ -163,6 +233,8 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     found = record.interruptions
     assert found is not None
     useful, lost, first = useful_core_seconds(record), lost_core_seconds(record), record.first_start_us
+    checkpoint, restart = overhead_core_seconds(record)
+    earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
     reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
     for row, told in enumerate(rows_of(record).values()):
         failed = told["status"] == "failed"
@@ -171,13 +243,15 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
         yield {
             "id": told["job"],
             "status": told["status"],
-            "start": int(first[row]) / 1e6 if ran or restarts else None,
+            "start": int(first[row]) / 1e6 if ran or earlier[row] else None,
             "end": told["end"],
-            "runs": restarts + ran,
+            "runs": earlier[row] + ran,
             "restarts": restarts + failed,
             **dict.fromkeys(_ZEROS, 0),
             "useful_core_seconds": useful[row],
             "lost_core_seconds": lost[row],
+            "checkpoint_core_seconds": checkpoint[row],
+            "restart_core_seconds": restart[row],
             **({"reason": str(reasons[row])} if reasons[row] else {}),
         }
 
@@ -194,20 +268,24 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
     for piece, gpu, share in zip(held.gpu_row.tolist(), held.gpu.tolist(), held.gpu_share.tolist(), strict=True):
         gpus.setdefault(pairs[piece], {}).setdefault(held.nodes[held.node[piece]], {})[str(gpu)] = share
     count: dict[int, int] = {}
-    for row, start, end, reason in zip(
-        *(column.tolist() for column in runs_of(record)[:3]), runs_of(record)[3], strict=True
+    row, start, end, reasons = runs_of(record)
+    spent = [column.tolist() for column in spent_in_runs(record)]
+    for job, began, ended, reason, restart, kept, checkpoints, writing, lost in zip(
+        row.tolist(), start.tolist(), end.tolist(), reasons, *spent, strict=True
     ):
-        number = count[row] = count.get(row, -1) + 1
-        length, done = (end - start) / 1e6, reason == "completed"
+        number = count[job] = count.get(job, -1) + 1
         yield {
-            "job": int(record.workload.job[row]),
+            "job": int(record.workload.job[job]),
             "run": number,
-            "start": start / 1e6,
-            "end": end / 1e6,
-            "nodes": nodes.get((row, number + 1), {}),
-            "gpus": gpus.get((row, number + 1), {}),
+            "start": began / 1e6,
+            "end": ended / 1e6,
+            "nodes": nodes.get((job, number + 1), {}),
+            "gpus": gpus.get((job, number + 1), {}),
             "reason": reason,
-            "kept": length if done else 0,
-            "lost": 0 if done else length,
+            "restart": restart / 1e6,
+            "kept": kept / 1e6,
+            "checkpoints": checkpoints,
+            "checkpoint_seconds": writing / 1e6,
+            "lost": lost / 1e6,
             **dict.fromkeys(_RUN_ZEROS, 0),
         }

@@ -47,11 +47,11 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
     "prediction": {"schedule": prediction.check_schedule},
     "grid-dag": {"schedule": grid.check_schedule, "metrics": grid.check_metrics},
     "machine": {"schedule": machine.check_schedule, "fragmentation": machine.check_fragmentation},
-    "availability": {"schedule": availability.check_schedule},
+    "availability": {"schedule": availability.check_schedule, "checkpoint": availability.check_checkpoint},
 }
 """Kinds of cases in each family, and who checks them."""
 
-NOT_BUILT: Mapping[str, tuple[str, ...]] = {"availability": ("checkpoint", "energy", "delay")}
+NOT_BUILT: Mapping[str, tuple[str, ...]] = {"availability": ("energy", "delay")}
 """Families that are not completely built, and the kinds of cases that only they have."""
 
 

@@ -272,7 +272,10 @@ _AVAILABILITY: dict[str, Schema] = {
                 "expected": {"jobs": [_EXPECTED_JOB], "runs": [{"job": WHOLE, "run": WHOLE}]},
             }
         ],
-    }
+    },
+    "checkpoint": {
+        "rows": [{"work": _WHOLE_SECONDS, "cost": _WHOLE_SECONDS, "interval": ANY, "expected": ANY, str: ANY}]
+    },
 }
 
 SCHEMAS: Mapping[str, Mapping[str, Schema]] = {
