@@ -284,8 +284,11 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
         (Decision([0]), r"starts 0 \(not a Start\) at 0.0 s, which is not a request"),  # type: ignore[list-item]
         (Decision([Start(0, 3)]), r"starts request 0 on 3 cores at 0.0 s; it can run on 1"),
         (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
-        (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not supported; expected requeue or"),
-        (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not supported"),
+        (
+            Decision(stops=[Stop(0, "suspend")]),
+            r"then='suspend', which is not supported; expected requeue, checkpoint or",
+        ),
+        (Decision(stops=[Stop(0, "checkpoint")]), r"kills request 0 at 0.0 s, which is not running"),
         (Decision(withdrawals=[1]), r"withdraws request 1, which is not waiting"),
         (Decision(withdrawals=[-2]), r"withdraws -2, which is not a request"),
         (Decision(withdrawals=["0"]), r"withdraws '0', which is not a request"),  # type: ignore[list-item]
