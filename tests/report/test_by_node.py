@@ -170,6 +170,7 @@ def test_the_page_draws_absent_nodes_and_interrupted_runs(
     opened = visit(browser, comparing(failing).page(tmp_path / "page.html").as_uri())
     counts = "gridsimGantt.zoom(1); gridsimGantt.draw(); return [gridsimGantt.lastAbsences, gridsimGantt.lastEarlier]"
     assert opened.execute_script(counts) == [2, 4]
+    assert opened.execute_script("return gridsimGantt.data.policies.every((one) => one.interrupted)")
     text = opened.find_element("css selector", "#gantt").text
     assert "absent nodes" in text
     assert "Paler bars are runs that were interrupted or stopped." in text

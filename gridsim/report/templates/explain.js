@@ -318,7 +318,7 @@ const gridsimWhy = (() => {
       submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
       estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? waited(one, row) * tick : NaN,
-      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick, interrupted: one.interrupted,
+      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick, interrupted: ran && (one.runs.get(row) || []).length > 0 && one.interrupted,
       short: lacking, enough,
       ahead, ahead_work: aheadWork * tick, passed, passed_work: passedWork * tick,
       holders: others(held, held, total), passing: others(passing, held, total),

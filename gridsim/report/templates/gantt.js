@@ -178,7 +178,7 @@
     return {
       label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, predicted, last,
       started: Int32Array.from(keys, (key) => key % 4194304),
-      complete: packed.complete,
+      complete: packed.complete, interrupted: Boolean(packed.interrupted),
       status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
       place: data.dag ? new Int32Array(n).fill(-1) : null,
     };
