@@ -522,7 +522,8 @@ class Cluster:
         if change.lost or change.restored or hit:
             call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
             self._unsettled = self.dirty = True
-        for request, delay, in_place in back:
+        submitted, submit = self._outcome.submitted, self._requests.submit
+        for request, delay, in_place in sorted(back, key=lambda it: (submitted.get(it[0], int(submit[it[0]])), it[0])):
             self._queue_later(request, delay, in_place)
         self.close()
 

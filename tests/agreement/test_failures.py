@@ -140,7 +140,7 @@ def _compare(seed: int) -> None:
         assert found == expected, (seed, policy)
 
 
-@pytest.mark.parametrize("seed", _cases(300))
+@pytest.mark.parametrize("seed", [*_cases(300), 402])
 def test_runs_are_those_of_a_second_implementation(seed: int) -> None:
     _compare(seed)
 

@@ -144,7 +144,7 @@ class Simulation:
         if self.policy == "conservative":
             if lost or changed or here or announced:
                 self.anew(now, here)
-            elif early or back:
+            elif early or back or cut:
                 self.compress(now)
         arrivals = [job for job, at in self.coming.items() if at == now]
         arrivals.sort(key=lambda job: self.place_in_queue[job])

@@ -248,10 +248,10 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
             "runs": earlier[row] + ran,
             "restarts": restarts + failed,
             **dict.fromkeys(_ZEROS, 0),
-            "useful_core_seconds": useful[row],
-            "lost_core_seconds": lost[row],
-            "checkpoint_core_seconds": checkpoint[row],
-            "restart_core_seconds": restart[row],
+            "useful_core_seconds": float(useful[row]),
+            "lost_core_seconds": float(lost[row]),
+            "checkpoint_core_seconds": float(checkpoint[row]),
+            "restart_core_seconds": float(restart[row]),
             **({"reason": str(reasons[row])} if reasons[row] else {}),
         }
 

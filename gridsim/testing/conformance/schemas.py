@@ -274,7 +274,19 @@ _AVAILABILITY: dict[str, Schema] = {
         ],
     },
     "checkpoint": {
-        "rows": [{"work": _WHOLE_SECONDS, "cost": _WHOLE_SECONDS, "interval": ANY, "expected": ANY, str: ANY}]
+        "rows": [
+            {
+                "work": _WHOLE_SECONDS,
+                "cost": _WHOLE_SECONDS,
+                "interval": (_WHOLE_SECONDS, str, None),
+                "restart?": _WHOLE_SECONDS,
+                "mtbf?": (Number(1e-6, 1e11), None),
+                "nodes?": _CORES,
+                "final_checkpoint?": bool,
+                "after?": (_WHOLE_SECONDS, None),
+                "expected": {str: ANY},
+            }
+        ]
     },
 }
 
