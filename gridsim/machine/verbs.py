@@ -54,8 +54,8 @@ def fits_until(machine, now, row, duration):  # type: ignore[no-untyped-def]
 
 
 @verb
-def ever_fits(machine, row):  # type: ignore[no-untyped-def]
-    """Return whether a request fits at some time, as far as the return of absent nodes is known."""
+def ever_fits(machine, now, row, duration):  # type: ignore[no-untyped-def]
+    """Return whether a request fits for *duration* at some time, as far as is known of absent nodes."""
     return True
 
 

@@ -164,7 +164,7 @@ def _find_action(now, limit, queue, machine):  # type: ignore[no-untyped-def]
         if meta[BLOCKING]:
             meta[SURE] = i - meta[HEAD] - meta[COUNT]
             break
-        if meta[OPEN] > 0 and left[lane[row]] > 0 and verbs.ever_fits(machine, row):
+        if meta[OPEN] > 0 and left[lane[row]] > 0 and verbs.ever_fits(machine, now, row, estimate[row]):
             left[lane[row]] -= 1
             meta[OPEN] -= 1
             table[RESERVED, meta[PENDING]] = row

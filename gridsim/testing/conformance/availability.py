@@ -1,14 +1,14 @@
 """Cases of failures and windows: every run of every job, its nodes and GPUs, and what was useful or lost.
 
-Reservations, preemption, power caps and delays are not supported. Energies are not compared.
+Preemption, power caps and delays are not supported. Energies are not compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, get_args
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from gridsim.model.demand import Demand, Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
-from gridsim.model.windows import Window, WindowKind
+from gridsim.model.windows import Window
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance import machine
@@ -35,7 +35,8 @@ from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
 _PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy")
-_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before")
+_LABELS = ("user", "account", "reservation")
+_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before", *_LABELS)
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
@@ -98,7 +99,13 @@ def _platform(words: Mapping[str, Any]) -> Platform:
 
 def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
     ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
-    return Workload.from_columns(
+    names = {label: tuple(sorted({job[label] for job in jobs if label in job})) for label in _LABELS}
+    named = {
+        label: [known.index(job[label]) if label in job else -1 for job in ordered]
+        for label, known in names.items()
+        if known
+    }
+    made = Workload.from_columns(
         job=[job["id"] for job in ordered],
         submit=[job["submit"] for job in ordered],
         estimate=[max(1, job["estimate"]) for job in ordered],
@@ -108,8 +115,10 @@ def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
             "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in ordered],
             "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in ordered],
             **_saving(ordered),
+            **named,
         },
     )
+    return replace(made, names={label: known for label, known in names.items() if known})
 
 
 def _saving(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
@@ -167,11 +176,10 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, common
 
 
 def _window(words: Mapping[str, Any]) -> Window:
-    if words["kind"] not in get_args(WindowKind):
-        raise Unsupported(f"windows of the kind {words['kind']}")
     known_only(words, [it.name for it in fields(Window)], "a window has")
     end = math.inf if words.get("end") is None else words["end"]
-    return Window(**{**words, "nodes": [str(node) for node in words["nodes"]], "end": end})
+    nodes = words["nodes"] if isinstance(words["nodes"], int) else [str(node) for node in words["nodes"]]
+    return Window(**{**words, "nodes": nodes, "end": end})
 
 
 def _compare(
