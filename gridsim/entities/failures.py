@@ -117,8 +117,13 @@ class Breakdowns:
 
     @property
     def _returning(self) -> bool:
-        """True if an absent node or GPU returns."""
-        return bool(self._ups) or any(self._windows[number][0].over < NEVER for number in self._open)
+        """True if an absent node or GPU returns, or members wait for a reservation."""
+        reserved = self._clusters[0].reserved
+        return (
+            bool(self._ups)
+            or (reserved is not None and reserved.awaited)
+            or any(self._windows[number][0].over < NEVER for number in self._open)
+        )
 
     def _expect(self) -> None:
         """Schedule the next instant of a failure, a return, or a step of a window."""

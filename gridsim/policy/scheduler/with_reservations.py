@@ -95,6 +95,11 @@ class WithReservations:
         found: Capabilities = self.common.capabilities
         return found
 
+    @property
+    def awaited(self) -> bool:
+        """True if members wait."""
+        return any(self._waiting.values())
+
     # -- reservations ------------------------------------------------------------------------------------------------
 
     def add(self, number: int, window: PlannedWindow, nodes: list[int]) -> None:
