@@ -138,9 +138,10 @@ def ever_fits_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-
     floor, classes, sketch = machine.floor, machine.classes, machine.sketch
     # In the last block of each node, all requests have ended, and absences of unknown length remain.
     if floor.meta[ABSENT] == 0 or can_place(floor, classes, sketch, classes.of[row], NEVER - 1, NEVER):
-        return True
+        return 1
     # Only before the begin of a known absence can a node have more capacity than in the end.
-    return floor.meta[PROMISED] > 0 and first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER) >= 0
+    falls = floor.meta[PROMISED] > 0
+    return 2 if falls and first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER) >= 0 else 0
 
 
 @verbs.reserve.register(Nodes)

@@ -55,8 +55,11 @@ def fits_until(machine, now, row, duration):  # type: ignore[no-untyped-def]
 
 @verb
 def ever_fits(machine, now, row, duration):  # type: ignore[no-untyped-def]
-    """Return whether a request fits for *duration* at some time, as far as is known of absent nodes."""
-    return True
+    """Return whether a request fits for *duration* at some time, as far as is known of absent nodes.
+
+    1: it fits after all reservations; 2: only before a known absence, with the reservations that were made.
+    """
+    return 1
 
 
 @verb
