@@ -247,7 +247,7 @@ class WithReservations:
                 begun = [Absence(node, -1, 0, window.begin) for node in nodes]
                 changes[number] = changes[number]._replace(restored=[*changes[number].restored, *begun])
         changes[COMMON] = common
-        self._report(changes, now)
+        self._report(changes, now, late=bool(self._late))
         for number in opened:  # members that named it before it was announced
             call(self._queues[number], "settled", now)
             for request in self._waiting[number]:
