@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,21 +180,12 @@ def breakdowns_of(
         if missing := [node for node in failures.spares if node not in known]:
             raise InputError(f"no node of the machine is named '{missing[0]}'", field="failures.spares")
     names = [it.name for it in clusters]
-
-    def reserving(absent: Sequence[Absence]) -> WithReservations:
-        return _with_reservations(clusters, platform, requests, policy, seed, absent)
-
     parts = (env, clusters, requests, failures, Machines(machines, names), seed, instant, provenance)
-    return Breakdowns(*parts, reserving)
+    return Breakdowns(*parts, partial(_with_reservations, clusters, requests, platform, policy, seed))
 
 
 def _with_reservations(
-    clusters: Sequence[Cluster],
-    platform: Platform,
-    requests: Requests,
-    policy: Any,
-    seed: int,
-    absent: Sequence[Absence],
+    clusters: list[Cluster], requests: Requests, platform: Platform, policy: Any, seed: int, absent: Sequence[Absence]
 ) -> WithReservations:
     """Return the scheduler of the only cluster, with a scheduler for the members of each reservation.
 
@@ -203,17 +195,13 @@ def _with_reservations(
         For runs in which reservations are not supported.
     """
     can, cluster = clusters[0].can, clusters[0]
-    refused = {
-        "several clusters": len(clusters) > 1,
-        "jobs of several tasks": requests.tasks is not None,
-        "jobs of several sizes": requests.moldable is not None,
-        "predicted run times": can.predicts or can.oracle,
-        f"the scheduler {name_of(policy)}": not is_own(cluster.scheduler),
-    }
-    if found := [name for name, there in refused.items() if there]:
+    refused = [(len(clusters) > 1, "several clusters"), (requests.tasks is not None, "DAG jobs")]
+    refused += [(requests.moldable is not None, "jobs of several sizes"), (can.predicts, "predicted run times")]
+    refused += [(not is_own(cluster.scheduler), f"the scheduler {name_of(policy)}")]
+    if found := [name for there, name in refused if there]:
         raise InputError(f"have reservations, which are not supported with {found[0]}", field="windows")
-    parts = (Ledger(cluster.cores), platform.shares, None, cluster.demands)
-    view = ClusterView(cluster.cores, requests, cluster.tick, 0, *parts)
+    parts = (cluster.tick, 0, Ledger(cluster.cores), platform.shares, None, cluster.demands)
+    view = ClusterView(cluster.cores, requests, *parts)
     return WithReservations(cluster.scheduler, policy, view, cluster.machine.running, seed, absent)
 
 

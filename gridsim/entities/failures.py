@@ -206,9 +206,10 @@ class Breakdowns:
     def _step(self, step: int, number: int, now: int, state: _Changes) -> None:
         """Announce, begin or end a window."""
         window, keys = self._windows[number]
-        reason = REASONS.index(window.kind)
+        reason, away = REASONS.index(window.kind), keys
         if window.kind == "reservation":
             state.reserved.append(number)
+            away = []
         if step == _ANNOUNCE:
             self._open.add(number)
             if window.begin < window.deleted:
@@ -217,16 +218,14 @@ class Breakdowns:
                 heapq.heappush(self._steps, (window.over, _END, number))
         elif step == _BEGIN:
             self._begun[number] = now
-            for key in keys:
-                if window.kind != "reservation":
-                    self._inside[key].add(number)
-                    state.touched.add(key)
-                if window.stops:
-                    state.hit.append((key, reason))
+            state.hit += [(key, reason) for key in keys if window.stops]
+            for key in away:
+                self._inside[key].add(number)
+                state.touched.add(key)
         else:
             self._open.remove(number)
             began = self._begun.pop(number, None)
-            for key in keys if began is not None and window.kind != "reservation" else ():
+            for key in away if began is not None else ():
                 self._past.append((began or 0, now, *key, reason))
                 self._inside[key].remove(number)
                 state.touched.add(key)

@@ -266,11 +266,14 @@ class Machine(BaseResource[Release, Request]):
         if self.get_queue:
             self._trigger_get(None)
 
-    def running(self) -> Iterator[tuple[int, int, Placement]]:
-        """Yield what holds nodes: the request, its expected end (whole microseconds), and its placement."""
+    def running(self) -> Iterator[tuple[int, int, int, dict[str, int], list[tuple[int, int]]]]:
+        """Yield what is held by node: request, expected end, node, amounts, and thousandths of GPUs by number."""
         assert self.nodes is not None
         for request, held in self._places.items():
-            yield request, self.jobs[request][1], self.nodes.placement_of(held)
+            for u, node in enumerate(held.node.tolist()):
+                amounts = dict(zip(self.nodes.resources, held.amounts[:, u].tolist(), strict=True))
+                gpus = [(gpu, share) for at, gpu, share in held.shares.tolist() if at == u]
+                yield request, self.jobs[request][1], node, amounts, gpus
 
     def on(self, node: int, gpu: int = -1) -> list[int]:
         """Return the requests that hold resources of a node, or of one of its GPUs."""

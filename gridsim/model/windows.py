@@ -170,12 +170,11 @@ def _first_nodes(
     window: PlannedWindow, count: int, windows: Sequence[PlannedWindow], names: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the first nodes that are in no window with named nodes at the same time."""
-    others = [it for it in windows if it.begin < window.end and window.begin < it.end]
-    taken = {node for it in others for node in it.nodes if it.id != window.id}
-    free = [node for node in names if node not in taken]
+    others = [it for it in windows if it.begin < window.end and window.begin < it.end and it.id != window.id]
+    free = [node for node in names if not any(node in it.nodes for it in others)]
     if len(free) < count:
-        message = f"is {count}, but {len(free)} nodes are in no other window at that time"
-        raise InputError(message, path=window.origin or None, field=f"window.{window.id}.nodes")
+        with located(window.origin or None, field=f"window.{window.id}.nodes"):
+            raise InputError(f"is {count}, but {len(free)} nodes are in no other window at that time")
     return tuple(free[:count])
 
 

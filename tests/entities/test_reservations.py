@@ -166,7 +166,7 @@ def test_a_reservation_announced_in_a_world_without_other_windows(policy: str) -
     [
         ("easy?predict=recent", {}, "predicted run times"),
         ("easy", {"platform": "grid"}, "several clusters"),
-        ("easy", {"tasks": True}, "jobs of several tasks"),
+        ("easy", {"tasks": True}, "DAG jobs"),
     ],
 )
 def test_what_reservations_do_not_support(policy: str, more: dict[str, Any], what: str) -> None:
@@ -179,7 +179,7 @@ def test_what_reservations_do_not_support(policy: str, more: dict[str, Any], wha
         jobs = gs.Workload.from_tasks(chain, submit=[0])
     node = "a/n-0" if "platform" in more else "n-0"
     options = Run(failures=Failures(windows=[_reserved([node], 10, 40)]))
-    with pytest.raises(InputError, match=f"windows': have reservations, which are not supported with {what}"):
+    with pytest.raises(InputError, match=f"have reservations, which are not supported with {what}"):
         gs.simulate(jobs, platform=platform, policy=policy, options=options)
 
 

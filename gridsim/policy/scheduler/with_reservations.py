@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from gridsim.policy.placement_bridge import PlacementLog, holdings_of
 from gridsim.policy.protocols import (
     NOTHING,
     Absence,
-    Capabilities,
     CapacityChange,
     Decision,
     Placement,
@@ -29,15 +28,15 @@ from gridsim.policy.protocols import (
 )
 from gridsim.policy.queue import ClusterView
 
-Running = Iterable[tuple[int, int, Placement]]
-"""Running requests with their expected ends, whole microseconds, and placements."""
+Running = Iterable[tuple[int, int, int, Mapping[str, int], Sequence[tuple[int, int]]]]
+"""Running requests, by node: expected end (whole microseconds), node, amounts, and thousandths of GPUs by number."""
 
 COMMON = -1
 """Number of the common queue; the others are numbers of reservations."""
 
 
 class WithReservations:
-    """Scheduler of a cluster with reservations, whose members wait in queues of their own.
+    """Scheduler of a cluster with reservations, whose members wait in separate queues.
 
     Parameters
     ----------
@@ -73,6 +72,7 @@ class WithReservations:
         self.common, self._policy, self._view, self._running, self._seed = common, policy, view, running, seed
         self._whole: IntArray = view.demands.empty[:, :-1]
         self._names = view.demands.columns.resources
+        self._cores_at = self._names.index("cores")
         self._windows: dict[int, tuple[PlannedWindow, list[int]]] = {}
         self._empty: dict[int, PlacementLog] = {}  # reservations without members
         self._queues: dict[int, Any] = {COMMON: common}  # schedulers of the reservations that are announced
@@ -88,12 +88,6 @@ class WithReservations:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.common, name)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Capabilities of the policy."""
-        found: Capabilities = self.common.capabilities
-        return found
 
     @property
     def awaited(self) -> bool:
@@ -114,19 +108,16 @@ class WithReservations:
         for other, there in self._windows.values():
             if other.begin < window.over and window.begin < other.over:
                 for node in {*nodes}.intersection(there):
-                    if reserved[node] + self._cores(other, node) > self._most(node):
+                    if reserved[node] + self._cores(other, node) > self._whole[node, self._cores_at]:
                         raise InputError(f"are reserved for '{other.id}' at the same time", field="nodes")
         self._windows[number] = window, nodes
         log = PlacementLog(holdings_of(self._view, First(), stream(self._seed, "reservation")))
         log.change(CapacityChange(self._outside(number, 0)), 0)
         self._empty[number] = log
 
-    def _most(self, node: int) -> int:
-        return int(self._whole[node, self._names.index("cores")])
-
     def _cores(self, window: PlannedWindow, node: int) -> int:
         """Return the reserved cores of a node."""
-        most = self._most(node)
+        most = int(self._whole[node, self._cores_at])
         return most if window.node_cores is None else min(window.node_cores, most)
 
     def _reserved(self, number: int, *, rest: bool = False) -> list[Absence]:
@@ -134,10 +125,9 @@ class WithReservations:
         window, nodes = self._windows[number]
         found = []
         for node in nodes:
-            amounts, cores = None, self._cores(window, node)
-            if cores < self._most(node):
-                part = np.zeros_like(self._whole[node])
-                part[self._names.index("cores")] = cores
+            amounts, part = None, np.zeros_like(self._whole[node])
+            part[self._cores_at] = self._cores(window, node)
+            if part[self._cores_at] < self._whole[node, self._cores_at]:
                 amounts = tuple((self._whole[node] - part if rest else part).tolist())
             if amounts is not None or not rest:
                 found.append(Absence(node, -1, window.begin, window.end, window.announced < window.begin, amounts))
@@ -158,13 +148,12 @@ class WithReservations:
         name = self._label("reservation", request)
         if name is None:
             return ""
-        there = [it for it, (window, _) in self._windows.items() if window.id == name and window.over > now]
+        there = [(it.announced, at) for at, (it, _) in self._windows.items() if it.id == name and it.over > now]
         if not there:
             return "reservation:unknown"
-        number = min(there, key=lambda it: self._windows[it][0].announced)
+        number = min(there)[1]
         window, demands = self._windows[number][0], self._view.demands
-        allowed = self._label("user", request) in window.users or self._label("account", request) in window.accounts
-        if not allowed:
+        if self._label("user", request) not in window.users and self._label("account", request) not in window.accounts:
             return "reservation:members"
         assert demands is not None
         if demands.of_pools(request):
@@ -196,32 +185,25 @@ class WithReservations:
     def _intruders(self, number: int, without: int) -> Counter[Absence]:
         """Return what requests of other queues hold of the nodes of a queue, beyond their own share, as absences."""
         there = range(len(self._whole)) if number == COMMON else self._windows[number][1]
-        share = {it.node: np.array(it.amounts) for it in self._reserved(number, rest=True)} if number >= 0 else {}
+        rest = {it.node: np.array(it.amounts) for it in self._reserved(number, rest=True)} if number >= 0 else {}
         on: dict[int, list[tuple[int, IntArray]]] = defaultdict(list)
-        for request, until, placement in self._running():
+        for request, until, node, amounts, gpus in self._running():
             own = self._of.get(request, COMMON)
-            if request != without and own != number and (number >= 0 or own not in self._queues):
-                for u, node in enumerate(placement.node):
-                    if node in there:
-                        on[int(node)].append((self._late.get(request, until), self._amounts(placement, u)))
+            if node in there and request != without and own != number and (number >= 0 or own not in self._queues):
+                held = np.zeros_like(self._whole[node])
+                held[[self._names.index(name) for name in amounts]] = list(amounts.values())
+                for gpu, share in gpus:
+                    held[len(self._names) + gpu] = share
+                on[node].append((self._late.get(request, until), held))
         found: Counter[Absence] = Counter()
-        for node, held in on.items():
-            total, before, left = np.zeros_like(self._whole[node]), np.zeros_like(self._whole[node]), share.get(node, 0)
-            for until, amounts in sorted(held, key=lambda it: -it[0]):
-                total = total + amounts
-                beyond = np.maximum(total - left, 0)
+        for node, runs in on.items():
+            total = before = np.zeros_like(self._whole[node])
+            for until, held in sorted(runs, key=lambda it: -it[0]):
+                total = total + held
+                beyond = np.maximum(total - rest.get(node, 0), 0)
                 if (beyond > before).any():
                     found[Absence(node, -1, 0, until, amounts=tuple((beyond - before).tolist()))] += 1
                 before = beyond
-        return found
-
-    def _amounts(self, placement: Placement, u: int) -> IntArray:
-        """Return what a placement has on its node *u*: resources and thousandths of each GPU."""
-        found = np.zeros(self._whole.shape[1], dtype=np.int64)
-        for name, column in placement.amounts.items():
-            found[self._names.index(name)] = column[u]
-        for gpu, held in placement.gpus[u] if len(placement.gpus) else ():
-            found[len(self._names) + gpu] = held
         return found
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -264,7 +246,7 @@ class WithReservations:
 
     def _report(self, changes: dict[int, CapacityChange], now: int, *, late: bool = False, without: int = -1) -> None:
         """Report changes to all queues, with what requests of other queues hold; *late*: one of these overran."""
-        for number in sorted(self._queues, key=lambda it: (it == COMMON, it)):
+        for number in self._in_order():
             change = changes.get(number, CapacityChange())
             before, found = self._intruding[number], self._intruders(number, without)
             more, self._intruding[number] = [*(found - before).elements()], found
@@ -283,6 +265,9 @@ class WithReservations:
             queue.ended(request, now)
         if any(self._intruding.values()):
             self._report({}, now, without=request)
+
+    def _in_order(self) -> list[int]:
+        return [*sorted(self._queues.keys() - {COMMON}), COMMON]
 
     def _queue_of(self, request: int) -> Any:
         """Return the scheduler of a request; None if its reservation is over or not yet announced."""
@@ -325,9 +310,7 @@ class WithReservations:
     def dispatch(self, now: int) -> Decision:
         """Return the decisions of all queues, those of reservations first; cancel members without a reservation."""
         cancelled, self._cancelled = self._cancelled, []
-        decisions = [
-            self._queues[number].dispatch(now) for number in sorted(self._queues, key=lambda it: (it == COMMON, it))
-        ]
+        decisions = [self._queues[number].dispatch(now) for number in self._in_order()]
         if not cancelled and all(it is NOTHING for it in decisions):
             return NOTHING
         starts = [start for it in decisions for start in it.starts]
