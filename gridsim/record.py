@@ -20,7 +20,8 @@ class Status(IntEnum):
     """Outcome of a job; each submitted job has exactly one.
 
     ``waiting`` and ``running`` occur in stopped runs, and ``waiting`` if nodes that a job needs never return. A job is
-    ``failed`` if an interruption by the machine ended it.
+    ``failed`` if an interruption by the machine ended it, and ``preempted`` if it was stopped for a job of a higher
+    priority class and not queued again.
     """
 
     completed = 0
@@ -31,6 +32,7 @@ class Status(IntEnum):
     waiting = 5
     running = 6
     failed = 7
+    preempted = 8
 
 
 REASONS = ("failure", "maintenance", "drain", "saved")

@@ -37,6 +37,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 from gridsim.policy.ranks import upward_ranks
+from gridsim.policy.scheduler.preempting import Preempting
 
 
 def set_up(
@@ -108,8 +109,9 @@ def set_up(
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
     breakdowns = None
-    if failures is not None:
+    if failures is not None or any(isinstance(cluster.scheduler, Preempting) for cluster in clusters):
         outcome.interrupted = []
+    if failures is not None:
         if saves and "capacity_changed" not in clusters[0].can.notified:
             message = f"is not supported by {name_of(policy)}, which cannot queue a job again"
             raise InputError(message, field="checkpoint.save_before")
@@ -119,7 +121,7 @@ def set_up(
     if failures is not None and saving is not None:
         mtbf = failures.mtbf(_machines(clusters, platform))
         for cluster in clusters:
-            cluster.progress = Progress(requests, outcome, saving, mtbf, tick)
+            cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns)
     return Setup(workload, platform, policy, options, tick, *made)

@@ -257,7 +257,7 @@ class Cluster:
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
-        self._leaving: dict[int, int] = {}  # running requests that write a last checkpoint, and for which request
+        self._leaving: dict[int, Stop] = {}  # running requests that write a last checkpoint, and why
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
         self._wanted = Wakeup(env, self._decide_priority)
@@ -461,15 +461,20 @@ class Cluster:
 
     def _kill(self, request: int, now: int, by: int) -> None:
         """Stop a running request in favour of the request *by*: it waits again and loses its progress."""
+        began = self._check_running(request, now)
+        self._outcome.cut.append((request, began, now, by))
+        if self.progress is not None:
+            self.progress.end(request, began, now, again=True)
+        self._release(request, now)
+
+    def _check_running(self, request: int, now: int) -> int:
+        """Return the start of a request that can be stopped."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(
                 f"{name_of(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running"
             )
-        self._outcome.cut.append((request, began, now, by))
-        if self.progress is not None:
-            self.progress.end(request, began, now, again=True)
-        self._release(request, now)
+        return began
 
     def change_capacity(
         self,
@@ -638,13 +643,16 @@ class Cluster:
         if self._foreign:
             self._check_decision(decision, now)
         starts, stops, withdrawals, wake = decision
+        again = False
         if withdrawals or stops:
             for request in withdrawals:
                 self._withdraw(request)
-            for stop in stops:
-                self._stop(stop, now)
+            again = self._stop_all(stops, now)
         for start in starts:
             self._begin(start, now)
+        if again:
+            self._decide(now)
+            return
         if wake < self._wake_at:
             if wake <= now:
                 raise PolicyError(
@@ -668,34 +676,85 @@ class Cluster:
             what = f"requested a wake-up at {wake!r}; expected whole microseconds or NEVER"
             raise PolicyError(f"{name_of(self.scheduler)} {what}")
 
+    def _stop_all(self, stops: Sequence[Stop], now: int) -> bool:
+        """Carry out stops; return whether a request left at once and waits again."""
+        left: list[Stop] = []
+        for stop in stops:
+            if not isinstance(stop, Stop):
+                raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
+            if stop.grace is None:
+                self._stop(stop, now)
+                continue
+            self._check_running(self._row(stop.request, "stops"), now)
+            if stop.grace:
+                what = stop, self._start[stop.request]
+                PriorityEvent(self._env, stop.grace, self._end_priority, self._grace_over, what)
+            elif not self._writes_last(stop, now):
+                left.append(stop)
+        for request in self._vacate(left, now) if left else ():
+            self._queue_again(request, True, now)
+        return bool(left)
+
     def _stop(self, stop: Stop, now: int) -> None:
         """Stop a running request, and requeue or cancel it."""
-        if not isinstance(stop, Stop):
-            raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
         request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
         if by != -1:
             self._row(by, "preempts jobs for")
-        if then not in ("requeue", "checkpoint", "cancel"):
+        if then not in ("requeue", "cancel"):
             raise PolicyError(
                 f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not supported; "
-                f"expected requeue, checkpoint or cancel"
+                f"expected requeue or cancel, or a grace"
             )
-        if then == "checkpoint" and self._leaves(request, now, by):
-            return
         self._kill(request, now, by)
         if then == "cancel":
             self._cancel(request, now)
 
-    def _leaves(self, request: int, now: int, by: int) -> bool:
-        """Let a running request write a last checkpoint and leave; False for a request without checkpoints."""
-        passed = now - self._start[request]
-        if self.progress is None or self._state[request] != RUNNING or request in self._leaving or passed <= 0:
+    def _grace_over(self, event: Event) -> None:
+        """Let a stopped request leave, unless its run has ended or ends now."""
+        stop, began = event._value
+        request, now = stop.request, self._env.instant
+        if self._state[request] != RUNNING or self._start[request] != began or self.ends(request, now):
+            return
+        if not self._writes_last(stop, now):
+            self._leave(stop, now)
+
+    def _writes_last(self, stop: Stop, now: int) -> bool:
+        """Let a request write a last checkpoint; False if it does not or if that takes no time."""
+        if stop.then != "checkpoint" or self.progress is None:
             return False
-        cost = self.progress.leave(request, passed)
-        if cost is not None:
-            self._leaving[request], self._cancelled = by, True
-            PriorityEvent(self._env, cost, self._end_priority, self._ended, request)
-        return cost is not None
+        cost = self.progress.leave(stop.request, now - self._start[stop.request])
+        if cost:
+            self._leaving[stop.request], self._cancelled = stop, True
+            PriorityEvent(self._env, cost, self._end_priority, self._ended, stop.request)
+        return bool(cost)
+
+    def _leave(self, stop: Stop, now: int) -> None:
+        """Let a stopped request leave after its grace or its last checkpoint; it waits again in this instant."""
+        for request in self._vacate([stop], now):
+            self._queue_later(request, 0, True)
+        self.close()
+
+    def _vacate(self, stops: Sequence[Stop], now: int) -> list[int]:
+        """End the runs of stopped requests; return those that wait again."""
+        again: list[int] = []
+        for request, then, by, _ in stops:
+            began = self._start[request]
+            if self.progress is not None:
+                self.progress.end(request, began, now, again=then != "cancel")
+            self._release(request, now)
+            call(self.scheduler, "ended", request, now)
+            if then == "cancel":
+                self._outcome.cancelled_by[request] = by
+                self._end_stopped(request, began, now, Status.preempted)
+                continue
+            self._outcome.cut.append((request, began, now, by))
+            self._requests.stopped.add(request)
+            if self.progress is not None:
+                self.progress.request_again(request, saved=False)
+            again.append(request)
+        call(self.scheduler, "capacity_changed", CapacityChange(requeued=sorted(again)), now)
+        self._unsettled = self.dirty = True
+        return again
 
     def _withdraw(self, request: int) -> None:
         """Remove a waiting request that its user cancels."""
@@ -857,20 +916,20 @@ class Cluster:
 
     def _saved(self, request: int, now: int) -> None:
         """End a run that has saved its work before its walltime, or because it was stopped; the request waits again."""
-        began, by = self._start[request], self._leaving.pop(request, None)
+        if (stop := self._leaving.pop(request, None)) is not None:
+            self._leave(stop, now)
+            return
+        began = self._start[request]
         assert self.progress is not None
         assert self._outcome.interrupted is not None
         self.progress.end(request, began, now, again=True)
         self._requests.stopped.add(request)
         self._release(request, now)
         call(self.scheduler, "ended", request, now)
-        if by is None:
-            self._outcome.interrupted.append((request, began, now, SAVED))
-        else:
-            self._outcome.cut.append((request, began, now, by))
-        self.progress.request_again(request, saved=by is None)
+        self._outcome.interrupted.append((request, began, now, SAVED))
+        self.progress.request_again(request, saved=True)
         self._unsettled = self.dirty = True
-        self._queue_later(request, 0, by is not None)
+        self._queue_later(request, 0, False)
         self.close()
 
     def ends(self, request: int, now: int) -> bool:

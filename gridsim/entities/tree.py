@@ -26,9 +26,11 @@ from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import per_cluster_copy
+from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
+from gridsim.policy.scheduler.preempting import Preempting
 
 
 class TreeOptions(Protocol):
@@ -88,6 +90,8 @@ def clusters_of(
     clusters = []
     for index, spec in enumerate(specs):
         own = adapted(per_cluster_copy(scheduler))
+        if getattr(own, "preempt", None) is not None and classes_of(requests) is not None:
+            own = Preempting(own)
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
         if options.failures is not None and demands is not None and options.failures.spares:

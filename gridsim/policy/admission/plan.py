@@ -11,13 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
-from gridsim.machine.allocations_over_time import Holdings
+from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE, no_bounds
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
-from gridsim.machine.running_set import RUNNING, TOTAL, most_running
+from gridsim.machine.running_set import RUNNING, TOTAL, begin_running, most_running
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
@@ -494,6 +494,33 @@ class Plan:
         rows, starts = self.order().copy(), self.planned_starts().copy()
         at = int(np.searchsorted(starts, start := int(self.began[request]) - NEVER, side="right"))
         self._set_waiting(np.insert(rows, at, request), np.insert(starts, at, start))
+
+    @property
+    def holdings(self) -> Holdings:
+        """Allocations over time, on a machine of nodes."""
+        assert self._log is not None
+        found: Holdings = self._log.holdings
+        return found
+
+    def lift(self, places: IntArray, now: int) -> None:
+        """Release all waiting requests, which `settle` then places in the order of these places."""
+        rows, starts = self.order().copy(), self.planned_starts()
+        held = rows[(starts >= 0) & (starts < NEVER)]
+        self.holdings.release_many(held, len(held), now)
+        self._set_waiting(rows[places], np.full(len(rows), -1, dtype=np.int64))
+
+    def begin_at(self, request: int, place: Place, now: int) -> None:
+        """Start a request that is not in the plan at a place."""
+        until = now + int(self.estimate[request])
+        begin_running(self.held, self.meta, request, until, self.need[request])
+        self.began[request] = now
+        self.holdings.put_at(request, place, now, until)
+
+    def freed(self, now: int) -> None:
+        """Note that resources may be free on any node; `settle` then compresses the plan."""
+        assert self._log is not None
+        self._log.fresh[0] = [[now], [NEVER]]
+        self.meta[cycle.FRONTIER] = NEVER
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Remove waiting requests from the plan; all others keep their starts."""

@@ -34,12 +34,12 @@ from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
-_PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy")
-_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before")
+_PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy", "preemption")
+_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before", "priority", "preemptible")
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
-_ZEROS = ("preemptions",)
+_CLASSES = {"priority": 0, "preemptible": 1}
 _RUN_ZEROS = ("suspended",)
 
 
@@ -107,6 +107,7 @@ def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
         labels={
             "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in ordered],
             "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in ordered],
+            **{name: [int(job.get(name, usual)) for job in ordered] for name, usual in _CLASSES.items()},
             **_saving(ordered),
         },
     )
@@ -206,6 +207,7 @@ def _simulated(
     saving: Checkpoints | None,
 ) -> Record:
     """Return gridsim's record."""
+    from gridsim import registry
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import Run as Options
     from gridsim.simulation import run
@@ -214,6 +216,9 @@ def _simulated(
     spares = [str(node) for node in parameters.get("spares", ())]
     policy = {name: parameters[name] for name in ("depth",) if name in parameters}
     policy["placement"] = parameters.get("placement", "first")
+    if "preemption" in parameters:
+        words = dict(parameters["preemption"])
+        policy["preempt"] = registry.make("preemption", registry.Spec(words.pop("mode"), words))
     trace = [
         (
             [str(node) for node in failure.get("nodes", ())]
@@ -235,6 +240,8 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     useful, lost, first = useful_core_seconds(record), lost_core_seconds(record), record.first_start_us
     checkpoint, restart = overhead_core_seconds(record)
     earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
+    cut = [] if record.promises is None else record.promises.killed
+    preemptions = np.bincount(np.asarray(cut, dtype=np.int64), minlength=len(record)).tolist()
     reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
     for row, told in enumerate(rows_of(record).values()):
         failed = told["status"] == "failed"
@@ -247,7 +254,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
             "end": told["end"],
             "runs": earlier[row] + ran,
             "restarts": restarts + failed,
-            **dict.fromkeys(_ZEROS, 0),
+            "preemptions": preemptions[row] + (told["status"] == "preempted"),
             "useful_core_seconds": float(useful[row]),
             "lost_core_seconds": float(lost[row]),
             "checkpoint_core_seconds": float(checkpoint[row]),
