@@ -508,6 +508,7 @@ class Plan:
         held = rows[(starts >= 0) & (starts < NEVER)]
         self.holdings.release_many(held, len(held), now)
         self._set_waiting(rows[places], np.full(len(rows), -1, dtype=np.int64))
+        self.meta[cycle.OVERRAN] = 1
 
     def begin_at(self, request: int, place: Place, now: int) -> None:
         """Start a request that is not in the plan at a place."""

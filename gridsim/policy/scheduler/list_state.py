@@ -300,6 +300,8 @@ class ListState:
     def holdings(self) -> Holdings:
         """Allocations over time on a machine of nodes."""
         assert isinstance(self.machine, NodesMachine)
+        if self.ended_count:
+            self._take_ends()
         return self.machine.holdings
 
     @contextmanager

@@ -371,9 +371,10 @@ class Planned:
         self.holdings.until(request, end, now)
 
     def set_aside(self, request: int, now: int) -> None:
-        """Remove a request with a claim from the plan; all others are planned again."""
+        """Remove a request with a claim from the plan; all others are then planned again, beside the claim."""
+        assert self._class is not None
         self._plan.withdraw([request], now)
-        self._plan.meta[cycle.OVERRAN] = 1
+        self._plan.lift(np.argsort(-self._class[self._plan.order()], kind="stable"), now)
 
     def return_to_queue(self, request: int, now: int) -> None:
         """Plan a request again, with all others."""
