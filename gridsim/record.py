@@ -368,6 +368,9 @@ class Interruptions:
         Interval of each absence, whole microseconds; `NEVER` if the node did not return.
     kept : KeptWork or None
         All runs, if jobs write checkpoints; without, the work of every interrupted run is lost.
+    suspended : (5, s) int64 or None
+        Suspensions: row of the job, start of the run, begin, end (whole microseconds), and the row of the job that they
+        were for; None for none.
     """
 
     job: IntArray
@@ -383,6 +386,7 @@ class Interruptions:
     down_us: IntArray
     up_us: IntArray
     kept: KeptWork | None = None
+    suspended: IntArray | None = None
 
     @property
     def nodes(self) -> int:
@@ -400,7 +404,23 @@ class Interruptions:
         there = place[self.job] >= 0
         found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
         kept = None if self.kept is None else self.kept.select(place)
-        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows], kept=kept)
+        asleep = self.suspended
+        if asleep is not None:
+            asleep = np.stack([place[asleep[0]], *asleep[1:4], np.where(asleep[4] < 0, -1, place[asleep[4]])])
+            asleep = asleep[:, asleep[0] >= 0]
+        changed: Any = {**found, "ended": self.ended[rows], "kept": kept, "suspended": asleep}
+        return replace(self, job=place[self.job][there], **changed)
+
+    def suspended_us(self, job: IntArray, start: IntArray) -> IntArray:
+        """Return for how long each of these runs was suspended, whole microseconds."""
+        found: IntArray = np.zeros(len(job), dtype=np.int64)
+        times: dict[tuple[int, int], int] = {}
+        for row, began, since, until, _ in [] if self.suspended is None else self.suspended.T.tolist():
+            times[row, began] = times.get((row, began), 0) + until - since
+        if times:
+            runs = zip(job.tolist(), start.tolist(), strict=True)
+            found[:] = [times.get(run, 0) for run in runs]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -262,7 +262,8 @@ class Result:
             return {}
         row, start, end, reason = runs_of(record)
         spent = spent_in_runs(record)
-        if len(row) == len(np.unique(row)) and not spent.checkpoints.any():
+        several = len(row) > len(np.unique(row))
+        if not several and not spent.checkpoints.any() and record.interruptions.suspended is None:
             return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
         return {
@@ -277,6 +278,7 @@ class Result:
             "checkpoints": spent.checkpoints,
             "checkpoint_seconds": seconds(spent.checkpoint),
             "lost": seconds(spent.lost),
+            **({} if record.interruptions.suspended is None else {"suspended": seconds(spent.suspended)}),
         }
 
     @property

@@ -82,10 +82,10 @@ class Progress:
             self._outcome.runtime[request] = run.length
         return run.length - passed
 
-    def end(self, request: int, began: int, now: int, *, again: bool) -> None:
-        """Record what a run that ends now has kept, and whether the request will run *again*."""
+    def end(self, request: int, began: int, passed: int, *, again: bool) -> None:
+        """Record what a run of this duration has kept, and whether the request will run *again*."""
         run = self._runs.pop(request)
-        kept, full = run.after(now - began), self._outcome.full(request)
+        kept, full = run.after(passed), self._outcome.full(request)
         assert self._outcome.kept is not None
         self._outcome.kept.append((request, began, *kept))
         if not again:

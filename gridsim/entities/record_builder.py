@@ -75,8 +75,9 @@ def build_record(
         kept = None
         if outcome.kept is not None:
             kept = KeptWork(*np.array(outcome.kept, dtype=np.int64).reshape(-1, 6).T)
+        asleep = np.array(outcome.suspended, dtype=np.int64).reshape(-1, 5).T if outcome.suspended else None
         node, gpu, kind, down, up = parts
-        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept)
+        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep)
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None

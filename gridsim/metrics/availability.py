@@ -31,6 +31,8 @@ def lost_core_seconds(record: Record) -> FloatArray:
     held = np.where((start < NEVER) & (end < NEVER), end - start, 0)
     job, began, ended = record.earlier_runs()
     np.add.at(held, job, ended - began)
+    if record.interruptions is not None and (asleep := record.interruptions.suspended) is not None:
+        np.subtract.at(held, asleep[0], asleep[3] - asleep[2])
     checkpoint, restart = overhead_core_seconds(record)
     return record.given * seconds(held) - useful_core_seconds(record) - checkpoint - restart
 
@@ -65,6 +67,7 @@ class Spent(NamedTuple):
     kept: IntArray
     checkpoints: IntArray
     checkpoint: IntArray
+    suspended: IntArray
     lost: IntArray
 
 
@@ -73,15 +76,17 @@ def spent_in_runs(record: Record) -> Spent:
     row, start, end, reason = runs_of(record)
     found = record.interruptions
     assert found is not None
+    asleep = found.suspended_us(row, start)
+    held = end - start - asleep
     if found.kept is None:
         done = np.array(reason) == Status.completed.name
         none: IntArray = np.zeros(len(row), dtype=np.int64)
-        return Spent(none, np.where(done, end - start, 0), none, none, np.where(done, 0, end - start))
+        return Spent(none, np.where(done, held, 0), none, none, asleep, np.where(done, 0, held))
     kept = found.kept
     order = np.lexsort((kept.start_us, kept.job))
     columns = (kept.restart_us, kept.kept_us, kept.checkpoints, kept.checkpoint_us)
     restart, work, count, writing = (column[order] for column in columns)
-    return Spent(restart, work, count, writing, end - start - restart - work - writing)
+    return Spent(restart, work, count, writing, asleep, held - restart - work - writing)
 
 
 def overhead_core_seconds(record: Record) -> tuple[FloatArray, FloatArray]:

@@ -71,7 +71,19 @@ class Cancel(_Preemption):
     then: ClassVar[Then] = "cancel"
 
 
-for _mode in (Requeue, Checkpoint, Cancel):
+@dataclass(frozen=True)
+class Suspend(_Preemption):
+    """A stopped job gives up its cores at once, keeps all else, and goes on later where it was."""
+
+    then: ClassVar[Then] = "suspend"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.grace:
+            raise InputError("has no effect, since a job is suspended at once; leave it out", field="grace")
+
+
+for _mode in (Requeue, Checkpoint, Cancel, Suspend):
     assert _mode.__doc__ is not None
     _mode.__doc__ += _PARAMETERS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -516,6 +516,32 @@ class Plan:
         begin_running(self.held, self.meta, request, until, self.need[request])
         self.began[request] = now
         self.holdings.put_at(request, place, now, until)
+
+    def place_all(self, now: int, rests: Mapping[int, int]) -> None:
+        """Do what `settle` does after `lift`, with *rests*: rows of what suspended requests keep until they end."""
+        rows, none = self.order().copy(), np.zeros(0, dtype=np.int64)
+        self._set_waiting(none, none)
+        for request, end in zip(self.running().tolist(), self.expected_ends().tolist(), strict=True):
+            self.holdings.until(request, end, now)
+        for request in rests.values():
+            self.holdings.until(request, NEVER, now)
+        for request in rows.tolist():
+            self.reserve(request, self.earliest(request, now))
+            if request in rests:
+                self.hold_rests({request: rests[request]}, now)
+        self.meta[cycle.OVERRAN] = self.meta[cycle.FRONTIER] = self.meta[cycle.UNSETTLED] = 0
+
+    def hold_rests(self, rests: Mapping[int, int], now: int) -> None:
+        """Hold what suspended requests keep until their planned ends."""
+        starts = self.starts() if rests else {}
+        for request, row in rests.items():
+            if request in starts:
+                self.holdings.until(row, min(NEVER, starts[request] + int(self.estimate[request])), now)
+
+    def learn_classes(self) -> None:
+        """Use the present demand classes."""
+        assert self._log is not None
+        self._log.learn()
 
     def freed(self, now: int) -> None:
         """Note that resources may be free on any node; `settle` then compresses the plan."""

@@ -169,7 +169,9 @@ class Backfilling:
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
         self._state: ListState | MoldableState = state
         self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts
-        self._cycle: Callable[[int], Sequence[Any]] = cycle_for(by_class(self.ordering, cluster.requests), state, cluster)
+        self._cycle: Callable[[int], Sequence[Any]] = cycle_for(
+            by_class(self.ordering, cluster.requests), state, cluster
+        )
         self._known = cluster.requests.known
         self._holds = frozenset()
 
@@ -261,6 +263,17 @@ class Backfilling:
     def duration(self, request: int) -> int:
         """Return the planned run time of a request, whole microseconds."""
         return int(self._list.table[ESTIMATE, request])
+
+    def set_duration(self, request: int, duration: int) -> None:
+        """Change the planned run time of a waiting request."""
+        self._list.table[ESTIMATE, request] = duration
+
+    def resumed(self, request: int, began: int) -> None:
+        """Do nothing: the start of the run is not used."""
+
+    def learn_classes(self) -> None:
+        """Use the present demand classes."""
+        self._list.machine.learn(0)
 
     def expect(self, request: int, end: int, now: int) -> None:
         """Set the expected end of a running request."""

@@ -316,7 +316,8 @@ class ListState:
             lanes[0], self.meta[list_cycle.BLOCKING] = capacity, blocking
 
     def remove(self, request: int) -> None:
-        """Remove a waiting request from the queue; after a cycle, before further arrivals."""
+        """Remove a waiting request from the queue."""
+        self.take_in()
         rows = self.rows()
         at = int(np.flatnonzero(rows == request)[0])
         rows[at:-1] = rows[at + 1 :].copy()

@@ -138,7 +138,7 @@ class Planned:
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
         self._nothing = NOTHING  # with the last `wake`; most decisions start no request
         # Only compression in planned order leaves no request that could start earlier.
-        self._class = classes_of(cluster.requests)
+        self._class, self.rests = classes_of(cluster.requests), dict[int, int]()
         in_order = self.compress == "planned" and self.ordering is None and self._class is None
         how = cycle.BY_CALL if self._calls else ("none", "planned", "arrival").index(self.compress)
         self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
@@ -305,6 +305,9 @@ class Planned:
         anew = bool(plan.meta[cycle.OVERRAN])
         if anew and self._class is not None:
             plan.lift(np.argsort(-self._class[rows], kind="stable"), now)
+            if self.rests:
+                plan.place_all(now, self.rests)
+                return
         if self._predictions is None or not anew:
             self._change(plan.settle, now)
             return
@@ -334,6 +337,7 @@ class Planned:
             plan.compress(np.argsort(-self._class[plan.order()], kind="stable"), now)
             plan.freed(now)
             plan.meta[cycle.FRONTIER] = 0
+            plan.hold_rests(self.rests, now)
             if plan.starts() == before:
                 return
 
@@ -364,6 +368,18 @@ class Planned:
     def duration(self, request: int) -> int:
         """Return the planned run time of a request, whole microseconds."""
         return int(self._plan.estimate[request])
+
+    def set_duration(self, request: int, duration: int) -> None:
+        """Change the planned run time of a waiting request, before it is planned again."""
+        self._plan.estimate[request] = duration
+
+    def resumed(self, request: int, began: int) -> None:
+        """Set the start of the run of a request that goes on."""
+        self._plan.began[request] = began
+
+    def learn_classes(self) -> None:
+        """Use the present demand classes."""
+        self._plan.learn_classes()
 
     def expect(self, request: int, end: int, now: int) -> None:
         """Set the expected end of a running request; all waiting ones are planned again."""

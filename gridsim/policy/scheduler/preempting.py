@@ -27,6 +27,15 @@ class _Claim(NamedTuple):
     is_held: bool = False
 
 
+class _Suspended(NamedTuple):
+    """A suspended run: its place, start, begin of the suspension, and what is left of its planned run time."""
+
+    place: Place
+    began: int
+    since: int
+    left: int
+
+
 class Preempting:
     """Wrapper of a scheduler that lets waiting jobs of a higher class stop running jobs of a lower one.
 
@@ -41,7 +50,9 @@ class Preempting:
         - ``duration(request)``, ``expect(request, end, now)``: the planned run time, and a new expected end;
         - ``set_aside(request, now)``, ``return_to_queue(request, now)``: a request with a claim is not in the queue;
         - ``begin_at(request, place, now)``: the start of a request at a place;
-        - ``released(now)``: resources of a claim are free again.
+        - ``released(now)``: resources of a claim are free again;
+        - ``set_duration(request, duration)``, ``resumed(request, began)``, ``learn_classes()``, ``rests``: for suspended
+          requests, whose rests are the rows of what they keep.
 
     Notes
     -----
@@ -58,6 +69,9 @@ class Preempting:
         self._leaving: set[int] = set()
         self._left: set[int] = set()
         self._stops: Counter[int] = Counter()
+        self._suspended: dict[int, _Suspended] = {}
+        self._rests: dict[int, int] = {}  # rows of what suspended requests keep
+        self._paused: Counter[int] = Counter()  # time for which runs were suspended
         self._expiry = NEVER  # first instant at which an exemption from preemption ends
 
     def __getattr__(self, name: str) -> Any:
@@ -75,23 +89,45 @@ class Preempting:
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the inner scheduler for a run."""
+        assert cluster.demands is not None
+        self._demands, self._suspends = cluster.demands, self._how.then == "suspend"
+        if self._suspends:
+            cluster.demands.allow_suspension()
         self._inner.setup(cluster, rng)
+        self._inner.rests = self._rests
         self._requests, labels = cluster.requests, cluster.requests.labels
         self._class, self._preemptible = labels[PRIORITY], labels.get("preemptible")
 
     def ended(self, request: int, now: int) -> None:
         """Record that a request has ended or left."""
+        if request in self._suspended:
+            self._interrupt(request, now)
+            return
+        left, place = 0, None
+        if self._suspends and request in self._leaving:
+            left, place = self._end_of(request) - now, self._inner.holdings.place_of(request)
         self._inner.ended(request, now)
-        self._began.pop(request, None)
+        began = self._began.pop(request, now)
         if request in self._leaving:
             self._leaving.remove(request)
             self._left.add(request)
+        if place is None:
+            self._paused.pop(request, None)
+            return
+        holdings: Holdings = self._inner.holdings
+        row = self._rests[request] = self._demands.rest(request, place.node, place.tasks)
+        self._demands.suspend(request, place.node, place.tasks)
+        self._inner.learn_classes()
+        holdings.put_at(row, place, now, NEVER)
+        self._suspended[request] = _Suspended(place, began, now, left)
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record changed capacity, and requests that were stopped and wait again."""
         self._inner.capacity_changed(change, now)
         self._stops.update(self._left.intersection(change.requeued))
         self._left.clear()
+        for request in self._suspended.keys() & set(change.requeued):
+            self._inner.set_duration(request, self._suspended[request].left)
 
     def settled(self, now: int) -> None:
         """Hold the resources of claims before the inner scheduler plans again."""
@@ -99,8 +135,10 @@ class Preempting:
         self._inner.settled(now)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """Admit the request."""
+        """Admit the request; a suspended one asks for what is left of its walltime."""
         stops: Sequence[Stop] = self._inner.commit(quote, now)
+        if (run := self._suspended.get(quote.request)) is not None:
+            self._inner.set_duration(quote.request, run.left)
         return stops
 
     def dispatch(self, now: int) -> Decision:
@@ -126,8 +164,34 @@ class Preempting:
 
     def _noted(self, starts: Sequence[Start], now: int) -> Sequence[Start]:
         """Record the starts of requests."""
-        self._began.update((start.request, now) for start in starts)
+        for request, *_ in starts:
+            self._began[request] = self._resume(request, now) if request in self._suspended else now
         return starts
+
+    # -- suspended requests ----------------------------------------------------------------------------------------
+
+    def _resume(self, request: int, now: int) -> int:
+        """Let a suspended request hold all its resources again; return the start of its run."""
+        run = self._suspended[request]
+        self._wake(request, now)
+        self._inner.holdings.release_many(np.array([request]), 1, now)
+        self._inner.holdings.put_at(request, run.place, now, now + run.left)
+        self._paused[request] += now - run.since
+        self._inner.resumed(request, run.began)
+        return run.began
+
+    def _interrupt(self, request: int, now: int) -> None:
+        """End the run of a suspended request, which then waits for all its resources."""
+        self._inner.set_aside(request, now)
+        self._wake(request, now)
+        self._paused.pop(request, None)
+
+    def _wake(self, request: int, now: int) -> None:
+        """Release what a suspended request kept; from now on it needs all that it requested."""
+        del self._suspended[request]
+        self._inner.holdings.release_many(np.array([self._rests.pop(request)]), 1, now)
+        self._demands.resume(request)
+        self._inner.set_duration(request, int(self._requests.estimate[request]))
 
     # -- victims -------------------------------------------------------------------------------------------------
 
@@ -138,6 +202,8 @@ class Preempting:
         for request in waiting:
             if self._class[request] <= lowest:
                 break
+            if request in self._suspended:
+                continue
             found = self._victims(request, now)
             if found is None:
                 continue
@@ -158,10 +224,24 @@ class Preempting:
         candidates = self._candidates(request, now)
         if not candidates:
             return None
+        places = {victim: self._inner.holdings.place_of(victim) for victim in candidates}
+        rests = {}
+        if self._suspends:
+            rests = {victim: self._demands.rest(victim, it.node, it.tasks) for victim, it in places.items()}
+            self._inner.learn_classes()
         trial: Holdings = self._inner.holdings_for(request, now)
         duration = self._inner.duration(request)
-        places = {victim: trial.place_of(victim) for victim in candidates}
         taken: list[int] = []
+
+        def take(victim: int) -> None:
+            trial.release_many(np.array([victim]), 1, now)
+            if rests:
+                trial.put_at(rests[victim], places[victim], now, NEVER)
+
+        def spare(victim: int) -> None:
+            if rests:
+                trial.release_many(np.array([rests[victim]]), 1, now)
+            trial.put_at(victim, places[victim], now, self._end_of(victim))
 
         def fits() -> bool:
             at = now + max(map(self._wait, taken))
@@ -170,12 +250,13 @@ class Preempting:
         if len({self._wait(victim) for victim in candidates}) == 1:  # all together suffice if any do
             everything, taken = trial, candidates
             trial = everything.copy()
-            trial.release_many(np.array(candidates), len(candidates), now)
+            for victim in candidates:
+                take(victim)
             if not fits():
                 return None
             trial, taken = everything, []
         for victim in candidates:
-            trial.release_many(np.array([victim]), 1, now)
+            take(victim)
             taken.append(victim)
             if fits():
                 break
@@ -183,9 +264,9 @@ class Preempting:
             return None
         for victim in taken[-2::-1]:
             taken.remove(victim)
-            trial.put_at(victim, places[victim], now, self._end_of(victim))
+            spare(victim)
             if not fits():
-                trial.release_many(np.array([victim]), 1, now)
+                take(victim)
                 taken.append(victim)
         taken.sort(key=candidates.index)
         start = now + max(map(self._wait, taken))
@@ -203,7 +284,9 @@ class Preempting:
                 continue
             if how.max is not None and self._stops[victim] >= how.max:
                 continue
-            exempt = began + max(1, how.min_run_us)
+            if self._suspends and not self._demands.can_suspend(victim):
+                continue
+            exempt = began + self._paused[victim] + max(1, how.min_run_us)
             if exempt > now:
                 self._expiry = min(self._expiry, exempt)
                 continue
@@ -213,7 +296,9 @@ class Preempting:
     def _key(self, victim: int, now: int) -> tuple[float, ...]:
         """Return the sort key of a candidate."""
         began, requests, progress = self._began[victim], self._requests, self._requests.progress
-        lost = now - began if progress is None else progress.lost(victim, now - began)
+        lost = now - began - self._paused[victim]
+        if progress is not None:
+            lost = progress.lost(victim, lost)
         by = {"youngest": -began, "checkpointed": lost}.get(self._how.victims)
         if by is None:
             by = lost * requests.demand("cores")[victim]

@@ -34,13 +34,21 @@ from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
-_PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy", "preemption")
+_PARAMETERS = (
+    *_FAILURES,
+    "requeue_estimate",
+    "final_checkpoint",
+    "spares",
+    "placement",
+    "depth",
+    "no_energy",
+    "preemption",
+)
 _OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before", "priority", "preemptible")
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
 _CLASSES = {"priority": 0, "preemptible": 1}
-_RUN_ZEROS = ("suspended",)
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
@@ -240,7 +248,8 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     useful, lost, first = useful_core_seconds(record), lost_core_seconds(record), record.first_start_us
     checkpoint, restart = overhead_core_seconds(record)
     earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
-    cut = [] if record.promises is None else record.promises.killed
+    cut = [] if record.promises is None else record.promises.killed.tolist()
+    cut += [] if found.suspended is None else found.suspended[0].tolist()
     preemptions = np.bincount(np.asarray(cut, dtype=np.int64), minlength=len(record)).tolist()
     reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
     for row, told in enumerate(rows_of(record).values()):
@@ -277,7 +286,7 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
     count: dict[int, int] = {}
     row, start, end, reasons = runs_of(record)
     spent = [column.tolist() for column in spent_in_runs(record)]
-    for job, began, ended, reason, restart, kept, checkpoints, writing, lost in zip(
+    for job, began, ended, reason, restart, kept, checkpoints, writing, suspended, lost in zip(
         row.tolist(), start.tolist(), end.tolist(), reasons, *spent, strict=True
     ):
         number = count[job] = count.get(job, -1) + 1
@@ -294,5 +303,5 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
             "checkpoints": checkpoints,
             "checkpoint_seconds": writing / 1e6,
             "lost": lost / 1e6,
-            **dict.fromkeys(_RUN_ZEROS, 0),
+            "suspended": suspended / 1e6,
         }
