@@ -31,8 +31,9 @@ from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
 from gridsim.model.workload import Workload
-from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
+from gridsim.policy.preemption import PRIORITY, classes_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
@@ -87,6 +88,11 @@ def set_up(
     if saving is not None and saving.requeue_estimate == "remaining":
         known = _with_own_estimates(known)
     requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
+    if classes_of(requests) is not None and is_own(policy) and not hasattr(policy, "preempt"):
+        message = f"is not supported by {name_of(policy)}; expected for example easy, fcfs or conservative"
+        raise InputError(
+            f"the priority classes of jobs, {message}", path=workload.provenance.get("source"), field=PRIORITY
+        )
     outcome = _outcome_of(requests, known, several=saving is not None)
     with _naming_source(workload):
         dated = with_clock(policy, workload)

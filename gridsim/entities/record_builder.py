@@ -14,6 +14,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.preemption import PRIORITY
 from gridsim.policy.queue import Requests
 from gridsim.record import Interruptions, KeptWork, Predictions, Promises, Reasons, Record, Status, TaskRecord
 
@@ -42,7 +43,8 @@ def build_record(
     if until is not None:
         start, end, status, used = start.copy(), end.copy(), _status(outcome), None if used is None else used.copy()
     more: dict[str, Any] = {"until_us": until}
-    more["allocations"] = outcome.placed.allocations()
+    if not _is_pool(platform, schedulers):
+        more["allocations"] = outcome.placed.allocations()
     more["reason"] = _why_rejected(workload, outcome, platform)
     if workload.tasks is None:
         columns = (start, end, status, outcome.cluster)
@@ -83,6 +85,12 @@ def build_record(
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None
     found = Record(workload, *columns, platform.cores, **more)
     return found if until is None else _submitted_before(found, outcome, submit, until)
+
+
+def _is_pool(platform: Platform, schedulers: Sequence[Any]) -> bool:
+    """Return whether the nodes of a run exist only for preemption, which treats a pool as one node."""
+    preempts = capabilities_of(schedulers[0]).preempts == PRIORITY
+    return preempts and not any(cluster.nodes for cluster in platform.clusters())
 
 
 def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> npt.NDArray[np.str_] | None:

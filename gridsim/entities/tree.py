@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Router, Split
 from gridsim.errors import InputError, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
-from gridsim.model.capacity import Capacity
+from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.demand import Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -92,6 +93,9 @@ def clusters_of(
         own = adapted(per_cluster_copy(scheduler))
         if getattr(own, "preempt", None) is not None and classes_of(requests) is not None:
             own = Preempting(own)
+            if not spec.nodes:  # a pool is one node (specification of availability, F38)
+                node = NodeGroup(group=spec.name, count=1, capacity={"cores": spec.cores}, names=(spec.name,))
+                spec = replace(spec, nodes=(node,))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
         if options.failures is not None and demands is not None and options.failures.spares:

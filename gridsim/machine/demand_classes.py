@@ -177,8 +177,8 @@ class DemandClasses:
             whole[0, : len(only)][~only], whole[0, len(only) :], whole[1, : len(only)][only] = 0, 0, 0
             shape[0, GPU], shape[:, HOSTS] = 0, len(classes.hosts)
             shape[:, TASK] = classes.shape[:, TASK].max() + 1 + np.arange(2)
-            joined = (np.concatenate(pair) for pair in zip(classes[1:4], (each, whole, shape), strict=True))
-            self.classes = Classes(classes.of, *joined, np.concatenate((classes.hosts, hosts)))
+            parts = zip(classes[1:], (each, whole, shape, hosts), strict=True)
+            self.classes = Classes(classes.of, *(np.concatenate(pair) for pair in parts))
             self.reasons = (*self.reasons, "", "")
             self.__dict__.pop("_drawn", None)
             self._made[key] = count, count + 1

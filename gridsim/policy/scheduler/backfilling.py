@@ -27,8 +27,8 @@ from gridsim.policy.capabilities import (
 )
 from gridsim.policy.ordering import Fifo, InQueue
 from gridsim.policy.placement import First
-from gridsim.policy.preemption import by_class
 from gridsim.policy.prediction import Request, Requested
+from gridsim.policy.preemption import by_class
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,

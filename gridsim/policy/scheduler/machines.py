@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.machine.allocations_over_time import Holdings
+from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.machine.nodes import FULL, RISES, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray

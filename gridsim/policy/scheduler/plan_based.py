@@ -25,11 +25,11 @@ from gridsim.policy.capabilities import (
     shifts_left,
     uses_run_times,
 )
-from gridsim.policy.placement import First
 from gridsim.policy.ordering import Fifo
+from gridsim.policy.placement import First
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of, placement_at
-from gridsim.policy.preemption import by_class, classes_of
 from gridsim.policy.prediction import Request, Requested
+from gridsim.policy.preemption import by_class, classes_of
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
@@ -352,7 +352,9 @@ class Planned:
         """Return no starts, and the waiting requests whose planned start is not now, by class and job order."""
         rows = self._plan.order()[self._plan.planned_starts() > now]
         rows = rows[self._requests.in_order(rows)]
-        return (), rows if self._class is None else rows[np.argsort(-self._class[rows], kind="stable")].tolist()
+        if self._class is not None:
+            rows = rows[np.argsort(-self._class[rows], kind="stable")]
+        return (), rows.tolist()
 
     def holdings_for(self, request: int, now: int) -> Holdings:
         """Return a copy of the allocations without those of waiting requests behind one in queue order."""

@@ -51,8 +51,8 @@ class Preempting:
         - ``set_aside(request, now)``, ``return_to_queue(request, now)``: a request with a claim is not in the queue;
         - ``begin_at(request, place, now)``: the start of a request at a place;
         - ``released(now)``: resources of a claim are free again;
-        - ``set_duration(request, duration)``, ``resumed(request, began)``, ``learn_classes()``, ``rests``: for suspended
-          requests, whose rests are the rows of what they keep.
+        - ``set_duration(request, duration)``, ``resumed(request, began)``, ``learn_classes()``, ``rests``: for
+          suspended requests, whose rests are the rows of what they keep.
 
     Notes
     -----
