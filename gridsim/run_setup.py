@@ -88,11 +88,9 @@ def set_up(
     if saving is not None and saving.requeue_estimate == "remaining":
         known = _with_own_estimates(known)
     requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
-    if classes_of(requests) is not None and is_own(policy) and not hasattr(policy, "preempt"):
-        message = f"is not supported by {name_of(policy)}; expected for example easy, fcfs or conservative"
-        raise InputError(
-            f"the priority classes of jobs, {message}", path=workload.provenance.get("source"), field=PRIORITY
-        )
+    if classes_of(requests) is not None and is_own(policy) and not getattr(policy, "orders_classes", False):
+        message = f"classes of jobs are not supported by {name_of(policy)}; expected for example easy or conservative"
+        raise InputError(message, path=workload.provenance.get("source"), field=PRIORITY)
     outcome = _outcome_of(requests, known, several=saving is not None)
     with _naming_source(workload):
         dated = with_clock(policy, workload)

@@ -14,7 +14,6 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.preemption import PRIORITY
 from gridsim.policy.queue import Requests
 from gridsim.record import Interruptions, KeptWork, Predictions, Promises, Reasons, Record, Status, TaskRecord
 
@@ -88,9 +87,8 @@ def build_record(
 
 
 def _is_pool(platform: Platform, schedulers: Sequence[Any]) -> bool:
-    """Return whether the nodes of a run exist only for preemption, which treats a pool as one node."""
-    preempts = capabilities_of(schedulers[0]).preempts == PRIORITY
-    return preempts and not any(cluster.nodes for cluster in platform.clusters())
+    """Return whether nodes of a run exist only for priority classes, for which a pool is one node."""
+    return capabilities_of(schedulers[0]).nodes is None and not any(it.nodes for it in platform.clusters())
 
 
 def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> npt.NDArray[np.str_] | None:

@@ -91,8 +91,8 @@ def clusters_of(
     clusters = []
     for index, spec in enumerate(specs):
         own = adapted(per_cluster_copy(scheduler))
-        if getattr(own, "preempt", None) is not None and classes_of(requests) is not None:
-            own = Preempting(own)
+        if getattr(own, "orders_classes", False) and classes_of(requests) is not None:
+            own = own if own.preempt is None else Preempting(own)
             if not spec.nodes:  # a pool is one node (specification of availability, F38)
                 node = NodeGroup(group=spec.name, count=1, capacity={"cores": spec.cores}, names=(spec.name,))
                 spec = replace(spec, nodes=(node,))

@@ -90,6 +90,7 @@ class Backfilling:
     placement: Any = field(default_factory=First, kw_only=True, repr=False)
     preempt: Any = field(default=None, kw_only=True, repr=False)
     _holds = frozenset[int]()
+    orders_classes: ClassVar[bool] = True
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:

@@ -95,6 +95,7 @@ class Planned:
     predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     preempt: Any = field(default=None, kw_only=True, repr=False)
+    orders_classes: ClassVar[bool] = True
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
@@ -106,6 +107,8 @@ class Planned:
             raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
         if self.compress == "none" and self.compress_at != "early":
             raise ValueError("compress_at has no effect with compress=none; leave one of them out")
+        if self.partition is not None and self.preempt is not None:
+            raise ValueError("jobs whose sizes are chosen cannot be preempted; leave out partition, or preempt")
         if self.partition is not None and not isinstance(self.predict, Requested):
             raise ValueError("sizes are chosen by requested walltimes; leave out partition, or predict")
 
