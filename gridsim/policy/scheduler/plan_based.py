@@ -339,7 +339,6 @@ class Planned:
             before = plan.starts()
             plan.compress(np.argsort(-self._class[plan.order()], kind="stable"), now)
             plan.freed(now)
-            plan.meta[cycle.FRONTIER] = 0
             plan.hold_rests(self.rests, now)
             if plan.starts() == before:
                 return
