@@ -262,7 +262,7 @@ class Result:
             return {}
         row, start, end, reason = runs_of(record)
         spent = spent_in_runs(record)
-        if len(row) == len(np.unique(row)) and not spent.checkpoints.any():
+        if len(row) == len(np.unique(row)) and record.interruptions.kept is None:
             return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
         return {
