@@ -15,9 +15,7 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.files import plain
 from gridsim.model.capacity import NodeGroup
-from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.demand import Demand, Demands
-from gridsim.model.failures import Failures
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.random_streams import stream
@@ -32,7 +30,7 @@ from gridsim.record import Beyond, Predictions, Promises, Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
-from gridsim.simulation import Run, simulate
+from gridsim.simulation import simulate
 
 pytestmark = pytest.mark.long
 
@@ -185,27 +183,6 @@ def test_the_browser_says_what_python_says(opened: Any, shown: dict[str, Record]
     for job, lines in zip(jobs, told, strict=True):
         assert lines == sentences(explain(schedule, job), label)
         assert re.match(r"It was submitted (at|and started at) 2026-11-2\d \d\d:\d\d", lines[1])
-
-
-def test_the_browser_names_each_reason_why_runs_were_stopped(
-    browser: Any, visit: Visit, comparing: Callable[..., Comparison], tmp_path: Path
-) -> None:
-    # Job 1 loses its node at 50 s and saves itself twice; job 2 saves itself once, job 3 ends in its first run.
-    log = Workload.from_columns(
-        submit=[0, 1, 2], runtime=[300, 120, 9], estimate=[100, 100, 9], cores=[4, 4, 4], cores_stated=4
-    )
-    machine = Platform.of_nodes([NodeGroup(group="n", count=1, capacity={"cores": 4})])
-    options = Run(failures=Failures([(["n"], 50, 60)], checkpoints=Checkpoints(10, save_before=20)))
-    records = {name: simulate(log, platform=machine, policy=name, options=options).record for name in ("easy", "fcfs")}
-    opened = visit(browser, comparing(records).page(tmp_path / "page.html").as_uri())
-    script = (
-        "const { data } = gridsimGantt; return [0, 1, 2].map((row) => gridsimGantt.explained(row, data.policies[0]))"
-    )
-    expected = [sentences(explain(JobSchedule.of(records["easy"]), job), "easy") for job in (1, 2, 3)]
-    assert opened.execute_script(script) == expected
-    assert "in 3 runs (1 interrupted by absent nodes and 2 ended by a save before the walltime)" in expected[0][0]
-    assert "in 1 run ended by a save before the walltime." in expected[1][0]
-    assert "in addition" not in expected[2][0]
 
 
 def test_numbers_are_written_as_python_writes_them(opened: Any) -> None:
