@@ -252,7 +252,7 @@ class Result:
 
     @property
     def runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of all runs, if any job has several or writes checkpoints: job, number of the run, start, end (s).
+        """Columns of all runs, if any job has several or could save: job, number of the run, start, end (s).
 
         The reason is that of the interruption, or the status of the job in its last run. Restart, kept work,
         checkpoints and lost time of a run, s, add up to its duration.
