@@ -383,6 +383,7 @@ class _Checks:
         wait = self.schedule.wait
         if wait is not None:
             first = start if self.schedule.first_start is None else self.schedule.first_start
+            first = np.where(self.before > 0, start, first)  # the wait of a chain is that of all its pieces
             true = first - np.where(submit < NEVER, submit, self.submit) if submit is not None else first - self.submit
             true = true - self.before
             wrong = self.started & (wait < NEVER) & self.differ(wait, true)
