@@ -39,6 +39,8 @@ REASONS = ("failure", "maintenance", "drain", "saved")
 """Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
 FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
+PREEMPTED = "preempted"
+"""Reason of a run that was stopped for another job, and not by the machine."""
 
 
 def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:
@@ -628,6 +630,7 @@ class Record:
         For an interrupted job the start of its first run.
         """
         start = self.start_us if self.interruptions is None else self.first_start_us
+        start = start if self.beyond is None else np.where(self.beyond.pieces > 0, self.start_us, start)
         return np.where(self.ran, seconds(start - self.workload.submit - self._before), np.nan)
 
     @property

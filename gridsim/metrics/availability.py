@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.record import FAILURE, REASONS, Interruptions, Record, Status
+from gridsim.record import FAILURE, PREEMPTED, REASONS, Interruptions, Record, Status
 
 
 def concerns_failures(record: Record) -> bool:
@@ -45,7 +45,10 @@ def _last_runs(record: Record) -> tuple[IntArray, IntArray, npt.NDArray[np.int8]
 
 
 def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
-    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), and reason."""
+    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), and reason.
+
+    The reason of a piece of a chain that is not the last one is ``piece``.
+    """
     found = record.interruptions
     assert isinstance(found, Interruptions)
     start, end, status, _ = _last_runs(record)
@@ -53,7 +56,9 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
     job, *earlier = record.earlier_runs()
     rows = np.concatenate([job, last])
     began, ended = (np.concatenate(columns) for columns in zip(earlier, (start[last], end[last]), strict=True))
-    words = ["preempted"] * (len(job) - len(found.job)) + [REASONS[reason] for reason in found.reason.tolist()]
+    pieces = 0 if record.beyond is None else len(record.beyond.job)
+    words = [PREEMPTED] * (len(job) - len(found.job) - pieces)
+    words += [REASONS[reason] for reason in found.reason.tolist()] + ["piece"] * pieces
     reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
     words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
     order = np.lexsort((began, rows))

@@ -47,17 +47,17 @@ class Run:
     def checkpoints(self) -> int:
         """Number of checkpoints if nothing interrupts the run."""
         tau = self.job["interval"]
-        return -(-self.work // tau) - 1 if tau and self.work > tau else 0
+        return int(-(-self.work // tau) - 1) if tau and self.work > tau else 0
 
     @property
     def length(self) -> int:
         """Duration without suspensions."""
-        return self.restart + self.work + self.checkpoints * self.job["cost"]
+        return int(self.restart + self.work + self.checkpoints * self.job["cost"])
 
     @property
     def limit(self) -> int:
         """Instant at which its walltime ends."""
-        return self.begin + self.suspended + self.job["estimate"]
+        return int(self.begin + self.suspended + self.job["estimate"])
 
     @property
     def end(self) -> int:
@@ -73,7 +73,7 @@ class Run:
         inside = self.passed(now) - self.restart
         if inside <= 0 or not self.checkpoints:
             return 0
-        return min(self.checkpoints, inside // (self.job["interval"] + self.job["cost"])) * self.job["interval"]
+        return int(min(self.checkpoints, inside // (self.job["interval"] + self.job["cost"])) * self.job["interval"])
 
     def done(self, now: int) -> int:
         """Work that it has done, saved or not."""
@@ -86,13 +86,13 @@ class Run:
         rest = inside - count * (self.job["interval"] + self.job["cost"])
         if count < self.checkpoints:
             rest = min(rest, self.job["interval"])
-        return min(count * self.job["interval"] + rest, self.work)
+        return int(min(count * self.job["interval"] + rest, self.work))
 
     def lost(self, now: int) -> int:
         """Seconds that would be lost if it was stopped now."""
         saved = self.kept(now)
         count = saved // self.job["interval"] if saved else 0
-        return self.passed(now) - min(self.restart, self.passed(now)) - saved - count * self.job["cost"]
+        return int(self.passed(now) - min(self.restart, self.passed(now)) - saved - count * self.job["cost"])
 
 
 @dataclass

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.machine.allocations_over_time import Holdings, Place
-from gridsim.machine.node_profile import UNTIL, NodeProfile, Workspace
+from gridsim.machine.node_profile import ABSENT, UNTIL, NodeProfile, Workspace
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.preemption import PRIORITY
@@ -118,6 +118,7 @@ class Preempting:
         self._demands.suspend(request, place.node, place.tasks)
         self._inner.learn_classes()
         holdings.put_at(row, place, now, NEVER)
+        NodeProfile(*holdings.floor).meta[ABSENT] += 1  # some requests may fit at no known time
         self._suspended[request] = _Suspended(place, began, now, left)
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
@@ -191,6 +192,7 @@ class Preempting:
         """Release what a suspended request kept; from now on it needs all that it requested."""
         del self._suspended[request]
         self._inner.holdings.release_many(np.array([self._rests.pop(request)]), 1, now)
+        NodeProfile(*self._inner.holdings.floor).meta[ABSENT] -= 1
         self._demands.resume(request)
         self._inner.set_duration(request, int(self._requests.estimate[request]))
 
