@@ -136,9 +136,9 @@ class Simulation:
     def run(self, last: int) -> list[tuple[int, int, int, str, Place, int]]:
         """Return all runs: job, start, end, reason, tasks by node and suspended time; by job and start."""
         for now in range(last):
+            self.second(now)
             if not (self.coming or self.running or self.claims) and (not self.waiting or self.stuck(now)):
                 break
-            self.second(now)
         self.left_over = [*self.coming, *self.waiting, *self.running, *self.claims]
         return sorted(self.runs, key=lambda run: run[:2])
 
