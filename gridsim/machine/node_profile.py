@@ -31,7 +31,7 @@ TASKS, GPU, MIN_NODES, MAX_NODES, PER_NODE, EXCLUSIVE, HOSTS, TASK = range(8)
 
 
 ANY_NUMBER = 1 << 40
-"""Tasks on an eligible node without a limit of its own."""
+"""Tasks on an eligible node without its own limit."""
 
 
 class NodeProfile(NamedTuple):

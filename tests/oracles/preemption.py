@@ -289,7 +289,7 @@ class Simulation:
         return found
 
     def asked(self, job: int) -> Job:
-        """Return what a waiting job asks for: a suspended one only its cores, for what is left of its walltime."""
+        """Return the request of a waiting job: of a suspended one only its cores, for what is left of its walltime."""
         it = self.by_id[job]
         if job not in self.asleep:
             return it
@@ -513,7 +513,7 @@ class Simulation:
         return True
 
     def order_to_leave(self, job: int, now: int) -> None:
-        """Tell a victim to leave; at once if it has no time left."""
+        """Order a victim to leave; at once if it has no time left."""
         assert self.rules is not None
         run = self.running[job]
         if self.rules.mode == "suspend":
