@@ -35,7 +35,7 @@ class Status(IntEnum):
     preempted = 8
 
 
-REASONS = ("failure", "maintenance", "drain", "saved")
+REASONS = ("failure", "maintenance", "drain", "saved", "reservation")
 """Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
 FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -35,10 +35,11 @@ from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
 from gridsim.policy.preemption import PRIORITY, classes_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import name_of
-from gridsim.policy.queue import Requests
+from gridsim.policy.protocols import Absence, name_of
+from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.ranks import upward_ranks
 from gridsim.policy.scheduler.preempting import Preempting
+from gridsim.policy.scheduler.with_reservations import WithReservations
 
 
 def set_up(
@@ -183,7 +184,42 @@ def breakdowns_of(
         known = {node for machine in machines.capacities for node in machine.nodes}
         if missing := [node for node in failures.spares if node not in known]:
             raise InputError(f"no node of the machine is named '{missing[0]}'", field="failures.spares")
-    return Breakdowns(env, clusters, requests, failures, machines, seed, instant, provenance)
+
+    def reserving(absent: Sequence[Absence]) -> WithReservations:
+        return _with_reservations(clusters, platform, requests, policy, seed, absent)
+
+    parts = (env, clusters, requests, failures, machines, seed, instant, provenance)
+    return Breakdowns(*parts, reserving)
+
+
+def _with_reservations(
+    clusters: Sequence[Cluster],
+    platform: Platform,
+    requests: Requests,
+    policy: Any,
+    seed: int,
+    absent: Sequence[Absence],
+) -> WithReservations:
+    """Return the scheduler of the only cluster, with a scheduler for the members of each reservation.
+
+    Raises
+    ------
+    InputError
+        For runs in which reservations are not supported.
+    """
+    can, cluster = clusters[0].can, clusters[0]
+    refused = {
+        "several clusters": len(clusters) > 1,
+        "jobs of several tasks": requests.tasks is not None,
+        "jobs of several sizes": requests.moldable is not None,
+        "predicted run times": can.predicts or can.oracle,
+        f"the scheduler {name_of(policy)}": not is_own(cluster.scheduler),
+    }
+    if found := [name for name, there in refused.items() if there]:
+        raise InputError(f"have reservations, which are not supported with {found[0]}", field="windows")
+    parts = (Ledger(cluster.cores), platform.shares, None, cluster.demands)
+    view = ClusterView(cluster.cores, requests, cluster.tick, 0, *parts)
+    return WithReservations(cluster.scheduler, policy, view, cluster.machine.running, seed, absent)
 
 
 def _least_cores(workload: Workload) -> IntArray:

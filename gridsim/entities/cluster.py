@@ -32,6 +32,7 @@ from gridsim.policy.protocols import (
     Stop,
 )
 from gridsim.policy.queue import Requests
+from gridsim.policy.scheduler.with_reservations import WithReservations
 from gridsim.record import FAILURE, SAVED, Status
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
@@ -190,6 +191,8 @@ class Cluster:
         Users that submit jobs after the ends of other requests.
     progress : Progress or None
         Work of the requests over several runs, in a run with checkpoints.
+    reserved : WithReservations or None
+        The scheduler, in a run with reservations.
     placed_on : list of Cluster or None
         List that the cluster appends itself to when a piece of a rigid job is placed on it.
     can : Capabilities
@@ -220,11 +223,12 @@ class Cluster:
         self.dags: DagView | None = None
         self.users: Users | None = None
         self.progress: Progress | None = None
+        self.reserved: WithReservations | None = None
         self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
         self._foreign = not is_own(scheduler) or isinstance(scheduler, Earlier)  # answers of a plug-in are checked
-        self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
+        self.scheduler, self._instant, self._extend, self.tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views return and accept plain numbers in half the time of arrays.
         self._molds = requests.moldable is not None
@@ -296,13 +300,13 @@ class Cluster:
             if self.placed_on is not None:
                 self.placed_on.append(self)
 
-    def refuse(self, request: int, others: Iterable[int] = ()) -> None:
-        """Reject a request that fits on no cluster, and the *others*: the remaining tasks of its job."""
+    def refuse(self, request: int, others: Iterable[int] = (), why: str = "") -> None:
+        """Reject a request that fits on no cluster, or *why* else, and the *others*: the other tasks of its job."""
         self._state[request] = DONE
         for other in others:
             self._state[other] = DONE
         if self.demands is not None:
-            self._outcome.refused[request] = self.demands.reason(request)
+            self._outcome.refused[request] = self.demands.reason(request) or why
         if self.users is not None:
             self.users.over(request)
 
@@ -346,8 +350,9 @@ class Cluster:
 
     def submit(self, request: int) -> None:
         """Get a quote for a request and accept the request; it is rejected without a quote or if the user declines."""
-        if self._needed[request] > self.cores:
-            self.refuse(request)
+        why = "" if self.reserved is None else self.reserved.refusal(request, self._env.instant)
+        if why or self._needed[request] > self.cores:
+            self.refuse(request, why=why)
             return
         if self._chained is not None and self._chained[request] and self._status[request - 1] in _BROKEN:
             self.take(request, None)  # its chain is over: the piece before it was rejected or cancelled
@@ -570,7 +575,7 @@ class Cluster:
                 if self.demands is not None:
                     self.demands.allow_spares(request, reason == FAILURE)
         here = [request for request in sorted(hit) if (request, 0, True) in back]
-        if change.lost or change.restored or hit:
+        if change.lost or change.restored or change.reserved or hit:
             call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
             self._unsettled = self.dirty = True
         submitted, submit = self._outcome.submitted, self._requests.submit
@@ -1032,7 +1037,7 @@ class Cluster:
         if self._state[request] != RUNNING or began + self._estimate[request] + overrun != now:  # of an earlier run
             return
         self._overrun = True
-        more = max(2 * overrun, self._tick)
+        more = max(2 * overrun, self.tick)
         expected = began + self._estimate[request] + more
         call(self.scheduler, "overran", request, expected, now)
         self._watch(request, expected - now, more)

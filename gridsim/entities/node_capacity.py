@@ -143,6 +143,13 @@ class NodeCapacity:
             return []
         return list(zip(held.node.tolist(), held.amounts[self._rows["cores"]].tolist(), strict=True))
 
+    def placement_of(self, held: Held) -> Placement:
+        """Return what is held as a placement."""
+        gpus: list[list[tuple[int, int]]] = [[] for _ in held.node]
+        for u, gpu, share in held.shares.tolist():
+            gpus[u].append((gpu, share))
+        return Placement(held.node, dict(zip(self.resources, held.amounts, strict=True)), gpus)
+
     def wrong(self, placement: Placement) -> str:
         """Return a text that explains why a placement is invalid on these nodes."""
         node, count = [int(each) for each in placement.node], len(self.names)

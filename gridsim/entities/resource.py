@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from simpy import Environment, Event
@@ -294,6 +294,12 @@ class Machine(BaseResource[Release, Request]):
         self.all_absent = lost == len(self.nodes.names)
         if self.get_queue:
             self._trigger_get(None)
+
+    def running(self) -> Iterator[tuple[int, int, Placement]]:
+        """Yield what holds nodes: the request, its expected end (whole microseconds), and its placement."""
+        assert self.nodes is not None
+        for request, held in self._places.items():
+            yield request, self.jobs[request][1], self.nodes.placement_of(held)
 
     def on(self, node: int, gpu: int = -1) -> list[int]:
         """Return the requests that hold resources of a node, or of one of its GPUs."""

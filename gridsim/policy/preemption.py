@@ -1,4 +1,4 @@
-"""Preemption: what happens to running jobs that are stopped for jobs of a higher priority class, and which ones are stopped."""
+"""Preemption: what happens to running jobs that are stopped for a higher priority class, and which are stopped."""
 
 from __future__ import annotations
 

@@ -310,6 +310,8 @@ class Absence(NamedTuple):
         The interval; *end* is `NEVER` if the return is unknown.
     announced : bool
         Whether it was announced before it began.
+    amounts : tuple of int or None
+        What is absent of each resource of the node, sorted by name, and of each of its GPUs; None for all of it.
     """
 
     node: int
@@ -317,6 +319,7 @@ class Absence(NamedTuple):
     begin: int
     end: int = NEVER
     announced: bool = False
+    amounts: tuple[int, ...] | None = None
 
 
 class CapacityChange(NamedTuple):
@@ -329,11 +332,17 @@ class CapacityChange(NamedTuple):
         whose end changes is in both.
     requeued : sequence of int
         Stopped requests that are queued again at this instant, at their previous places in the queue.
+    held : sequence of Absence
+        Absences for which a plan need not be made again: what was not available before either.
+    reserved : sequence of int
+        Numbers of the reservations that are announced, begin or are over at this instant.
     """
 
     lost: Sequence[Absence] = ()
     restored: Sequence[Absence] = ()
     requeued: Sequence[int] = ()
+    held: Sequence[Absence] = ()
+    reserved: Sequence[int] = ()
 
 
 class Answers(NamedTuple):

@@ -414,9 +414,18 @@ class _Checks:
         fits = self.known & (status == Status.rejected) & (needed <= widest)
         if self.workload.demands is not None and len(self.workload):  # more than cores decides: see `demands`
             fits &= self.workload.demands.plain[np.where(self.known, self.rows, 0)] > 0
+        fits &= ~self._names_reservation()
         yield from self.found(
             "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} requested cores"
         )
+
+    def _names_reservation(self) -> Mask:
+        """Return the jobs that name a reservation, which may reject them."""
+        named = self.workload.labels.get("reservation")
+        if named is None or not len(self.workload):
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        found: Mask = named[np.where(self.known, self.rows, 0)] >= 0
+        return found
 
     def _unknown(self, row: int) -> str:
         return f"job {self.schedule.job[row]} is not in the workload, or was left out by a rule"
@@ -620,6 +629,7 @@ class _Checks:
         # A DAG job is rejected because of a single task.
         never = np.isin(self.schedule.job, self.schedule.job[impossible])
         fits = self.known & (self.status == Status.rejected) & ~never & (demands.plain[self.rows] == 0)
+        fits &= ~self._names_reservation()
         fits &= not moldable_schedule  # jobs rejected at their requested size may fit at other sizes
         yield from self.found("rejected-fits", fits, self.submit)
         yield from self.found("cannot-be-held", self.started & impossible, self.schedule.start, lambda row: why[row])

@@ -1,14 +1,14 @@
 """Cases of failures and windows: every run of every job, its nodes and GPUs, and what was useful or lost.
 
-Reservations, preemption, power caps and delays are not supported. Energies are not compared.
+Preemption, power caps and delays are not supported. Energies are not compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, get_args
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from gridsim.model.demand import Demand
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
-from gridsim.model.windows import Window, WindowKind
+from gridsim.model.windows import Window
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance import machine
@@ -44,7 +44,18 @@ _PARAMETERS = (
     "no_energy",
     "preemption",
 )
-_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before", "priority", "preemptible")
+_LABELS = ("user", "account", "reservation")
+_OWN = (
+    "nodes",
+    "node_cores",
+    "on_failure",
+    "max_restarts",
+    "checkpoint",
+    "save_before",
+    "priority",
+    "preemptible",
+    *_LABELS,
+)
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
@@ -55,6 +66,7 @@ def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*PROSE, *_CASE), "the case holds")
     platform, workload = _platform(case["platform"]), machine.workload_of(case["jobs"], _demand, _labels)
+    workload = replace(workload, names=_names(case["jobs"]))
     common = (
         {"interval": _by_formula(case["jobs"]), "mtbf": case.get("mtbf")}
         if "checkpoint_cost" in workload.labels
@@ -104,12 +116,22 @@ def _platform(words: Mapping[str, Any]) -> Platform:
     )
 
 
+def _names(jobs: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Names of users, accounts and reservations."""
+    found = {label: tuple(sorted({job[label] for job in jobs if label in job})) for label in _LABELS}
+    return {label: known for label, known in found.items() if known}
+
+
 def _labels(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     """Labels of what happens to interrupted jobs, and of their checkpoints."""
     return {
         "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in jobs],
         "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in jobs],
         **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in _CLASSES.items()},
+        **{
+            label: [known.index(job[label]) if label in job else -1 for job in jobs]
+            for label, known in _names(jobs).items()
+        },
         **_saving(jobs),
     }
 
@@ -169,11 +191,10 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, common
 
 
 def _window(words: Mapping[str, Any]) -> Window:
-    if words["kind"] not in get_args(WindowKind):
-        raise Unsupported(f"windows of the kind {words['kind']}")
     known_only(words, [it.name for it in fields(Window)], "a window has")
     end = math.inf if words.get("end") is None else words["end"]
-    return Window(**{**words, "nodes": [str(node) for node in words["nodes"]], "end": end})
+    nodes = words["nodes"] if isinstance(words["nodes"], int) else [str(node) for node in words["nodes"]]
+    return Window(**{**words, "nodes": nodes, "end": end})
 
 
 def _compare(
