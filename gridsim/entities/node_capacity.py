@@ -113,6 +113,14 @@ class NodeCapacity:
         """Release resources."""
         change_allocation(self.left, self.gpus, self._counts, self.absent, *held, 1)
 
+    def split(self, held: Held) -> tuple[Held, Held]:
+        """Return the cores of an allocation, and all else."""
+        cores, rest = np.zeros_like(held.amounts), held.amounts.copy()
+        if "cores" in self._rows:
+            row = self._rows["cores"]
+            cores[row], rest[row] = held.amounts[row], 0
+        return Held(held.node, cores, _NO_SHARES), Held(held.node, rest, held.shares)
+
     def change(self, node: int, gpu: int, sign: int) -> int:
         """Remove (-1) or restore (1) a node, or one of its GPUs (-1: none); return the change of the free cores.
 

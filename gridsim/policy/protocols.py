@@ -262,11 +262,16 @@ class Stop(NamedTuple):
     """A running request that is stopped, and *then*, the consequence.
 
     *by* is the request that needs its resources; -1 if there is no specific one.
+
+    With *grace* the run works on for so long, whole microseconds, and then leaves, after a last checkpoint if *then* is
+    ``checkpoint``; the cluster calls `Scheduler.ended`, and submits the request again. It decides again in the same
+    instant if a run left at once. Without, the run is stopped at once, and the scheduler has recorded this.
     """
 
     request: int
     then: Then
     by: int = -1
+    grace: int | None = None
 
 
 class Decision(NamedTuple):

@@ -165,6 +165,7 @@ def test_a_reservation_announced_in_a_world_without_other_windows(policy: str) -
     ("policy", "more", "what"),
     [
         ("easy?predict=recent", {}, "predicted run times"),
+        ("easy?preempt=requeue", {"priority": [0, 1]}, "preemption"),
         ("easy", {"platform": "grid"}, "several clusters"),
         ("easy", {"tasks": True}, "DAG jobs"),
     ],
@@ -174,6 +175,8 @@ def test_what_reservations_do_not_support(policy: str, more: dict[str, Any], wha
     if "platform" in more:
         specs = [replace(next(iter(FOUR.clusters())), name=name) for name in ("a", "b")]
         platform = gs.Platform(RouterSpec("top", tuple(specs)))
+    if "priority" in more:
+        jobs = replace(jobs, labels={**jobs.labels, "priority": np.array(more["priority"])})
     if "tasks" in more:
         chain = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
         jobs = gs.Workload.from_tasks(chain, submit=[0])
