@@ -141,7 +141,8 @@ def _reservations(rng: random.Random, nodes: list[tuple[int, int]], jobs: list[J
         found[at] = it._replace(deleted=min([it.deleted, *later]))
     kept: list[Reservation] = []
     for it in found:
-        there = [other for other in kept if other.begin < it.over and it.begin < other.over]
+        known = [other for other in kept if other.announced < it.over and it.announced < other.over]
+        there = [other for other in known if other.begin < it.end and it.begin < other.end]
         sizes = [it.size(nodes[node])[0] + max([0, *_others(node, nodes, there)]) for node in it.nodes]
         if all(size <= nodes[node][0] for size, node in zip(sizes, it.nodes, strict=True)) and it.over > it.announced:
             kept.append(it)

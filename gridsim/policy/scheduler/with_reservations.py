@@ -106,7 +106,8 @@ class WithReservations:
         """
         reserved = {node: self._cores(window, node) for node in nodes}
         for other, there in self._windows.values():
-            if other.begin < window.over and window.begin < other.over:
+            known_together = other.announced < window.over and window.announced < other.over  # deletion is unknown
+            if known_together and other.begin < window.end and window.begin < other.end:
                 for node in {*nodes}.intersection(there):
                     if reserved[node] + self._cores(other, node) > self._whole[node, self._cores_at]:
                         raise InputError(f"are reserved for '{other.id}' at the same time", field="nodes")
