@@ -191,7 +191,7 @@ def test_cores_that_are_reserved_twice_are_an_error() -> None:
     both = [_reserved(["n-[0-1]"], 10, 40, node_cores=3), _reserved(["n-1"], 39, 50, id="s", node_cores=2)]
     with pytest.raises(InputError, match=r"window\.s\.nodes.*reserved for 'r' at the same time"):
         _run(jobs, "easy", both)
-    with pytest.raises(InputError, match="at the same time"):  # nobody knows of the deletion when s is announced
+    with pytest.raises(InputError, match="at the same time"):  # its deletion is unknown when s is announced
         _run(jobs, "easy", [replace(both[0], deleted=20), both[1]])
     assert _run(jobs, "easy", [both[0], replace(both[1], node_cores=1)]).ran.all()
     assert _run(jobs, "easy", [replace(both[0], deleted=20), replace(both[1], announced=20)]).ran.all()
