@@ -36,6 +36,9 @@ class Status(IntEnum):
 REASONS = ("failure", "maintenance", "drain", "saved")
 """Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
+BROKEN_BY = ("machine", "overrun", "own")
+"""What broke a guarantee: an absence, another job above its estimate, or the job itself, which saved its work."""
+
 FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
 
 
@@ -89,7 +92,7 @@ class Promises:
     doublings : (n,) int64
         Number of times that the artificial deadline of a job without a deadline was doubled before admission.
     broken : (n,) bool
-        Guarantees that were broken because a job exceeded its estimate.
+        Guarantees that were broken because a job exceeded its estimate, or nodes were absent.
     killed, killed_start_us, killed_end_us : (k,) int64
         Runs that were killed to free cores for another job, in order of time: row of the job, start and end. The job
         was restarted later.
@@ -101,6 +104,9 @@ class Promises:
         Row of the job for which a job was killed without restart, -1 if unknown; `NEVER` for all other jobs.
     preempts_by : str
         Label that defines which jobs may preempt others (``qos``, ``partition``); empty if the policy has none.
+    broken_at_us, broken_by : (n,) int64 and (n,) int8, or None
+        When the plan first did not keep the guarantee of each job, whole microseconds, `NEVER` for none, and an index
+        in `BROKEN_BY`; None in a run without failures.
     """
 
     granted_us: IntArray
@@ -114,6 +120,8 @@ class Promises:
     killed_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     cancelled_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     preempts_by: str = ""
+    broken_at_us: IntArray | None = None
+    broken_by: npt.NDArray[np.int8] | None = None
 
     def __post_init__(self) -> None:
         for name, count, none in (
@@ -140,6 +148,8 @@ class Promises:
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
         more: dict[str, Any] = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
+        if self.broken_at_us is not None and self.broken_by is not None:
+            more |= {"broken_at_us": self.broken_at_us[rows], "broken_by": self.broken_by[rows]}
         return replace(found, **more, killed_by=by, cancelled_by=over)
 
 
@@ -366,6 +376,9 @@ class Interruptions:
         Interval of each absence, whole microseconds; `NEVER` if the node did not return.
     kept : KeptWork or None
         All runs, if jobs write checkpoints; without, the work of every interrupted run is lost.
+    moved : (2, n) int64 or None
+        How often the planned start of each job became later, and by how much in total, whole microseconds; None for
+        policies without planned starts.
     """
 
     job: IntArray
@@ -381,6 +394,7 @@ class Interruptions:
     down_us: IntArray
     up_us: IntArray
     kept: KeptWork | None = None
+    moved: IntArray | None = None
 
     @property
     def nodes(self) -> int:
@@ -398,7 +412,8 @@ class Interruptions:
         there = place[self.job] >= 0
         found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
         kept = None if self.kept is None else self.kept.select(place)
-        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows], kept=kept)
+        moved = None if self.moved is None else self.moved[:, rows]
+        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows], kept=kept, moved=moved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,7 +36,7 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
-from gridsim.record import FAILURE, Predictions, Record, Refusal, Status
+from gridsim.record import BROKEN_BY, FAILURE, Predictions, Record, Refusal, Status
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 
@@ -191,6 +191,10 @@ class Result:
             if promises.guarantees:
                 columns["artificial_doublings"] = promises.doublings
                 columns["guarantee_broken"] = promises.broken.astype(np.int64)
+            if promises.broken_at_us is not None and promises.broken_by is not None:
+                columns["broken_at"] = seconds(promises.broken_at_us)
+                words = np.array(BROKEN_BY)[promises.broken_by]
+                columns["broken_by"] = np.where(promises.broken_at_us < NEVER, words, "")
         if record.interruptions is not None and record.tasks is None:
             restarts = record.interruptions.restarts
             columns["first_start"] = seconds(record.first_start_us)
@@ -202,6 +206,8 @@ class Result:
                 checkpoint, restart = overhead_core_seconds(record)
                 columns["checkpoint_core_seconds"], columns["restart_core_seconds"] = checkpoint, restart
             columns["lost_core_seconds"] = lost_core_seconds(record)
+            if (moved := record.interruptions.moved) is not None:
+                columns["moved"], columns["moved_by"] = moved[0], seconds(moved[1])
         if record.tasks is not None and record.critical_path is not None:
             columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
             columns["critical_path"] = seconds(record.critical_path)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.record import FAILURE, REASONS, Interruptions, Record, Status
+from gridsim.record import BROKEN_BY, FAILURE, REASONS, Interruptions, Record, Status
 
 
 def concerns_failures(record: Record) -> bool:
@@ -148,6 +148,34 @@ def failure_metrics(record: Record) -> dict[str, float]:
         "time_to_result_mean": float(response.mean()) if len(response) else float("nan"),
         "effective_ratio_mean": _mean(runtime[done] / (end - first)[done]),
         "core_seconds_to_interruption": (useful + lost) / interrupted if interrupted else float("nan"),
+        **_moves(found),
+        **_promises(record),
+    }
+
+
+def _moves(found: Interruptions) -> dict[str, float]:
+    """Return how many planned starts became later, and by how much."""
+    if found.moved is None:
+        return {}
+    later = found.moved[0] > 0
+    return {"starts_moved": float(later.sum()), "start_moved_mean": _mean(seconds(found.moved[1][later]))}
+
+
+def _promises(record: Record) -> dict[str, float]:
+    """Return the shares of guarantees that absences broke, and that were missed, for whatever reason.
+
+    A guarantee is also missed if the job failed, or still waits at the end of the run.
+    """
+    promises = record.promises
+    if promises is None or promises.broken_at_us is None or promises.broken_by is None:
+        return {}
+    made = promises.granted_us < NEVER
+    by_machine = (promises.broken_at_us < NEVER) & (promises.broken_by == BROKEN_BY.index("machine"))
+    until = NEVER if record.until_us is None else record.until_us
+    late = (np.minimum(record.end_us, until) > promises.granted_us) | (record.status == Status.failed)
+    return {
+        "promises_broken_by_machine_share": _mean(by_machine[made].astype(float)),
+        "promises_missed_share": _mean(late[made].astype(float)),
     }
 
 

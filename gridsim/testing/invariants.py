@@ -55,6 +55,8 @@ class Schedule:
         Index of the cluster.
     broken : (n,) bool or None
         Guarantees reported as broken because a job exceeded its estimate.
+    broken_at : (n,) int64 or None
+        Instants at which guarantees were broken in a run with failures, whole microseconds; `NEVER` for none.
     cut_job, cut_start, cut_end : (k,) int64 or None
         Runs before the last one, killed to free cores for another job, or pieces of a chain: number of the job, start
         and end, whole microseconds.
@@ -86,6 +88,7 @@ class Schedule:
     status: IntArray | None = None
     cluster: IntArray | None = None
     broken: Mask | None = None
+    broken_at: IntArray | None = None
     cut_job: IntArray | None = None
     cut_start: IntArray | None = None
     cut_end: IntArray | None = None
@@ -115,6 +118,7 @@ class Schedule:
             cores=None if record.cores_used is None else record.cores_used,
             granted=None if promises is None else promises.granted_us,
             broken=None if promises is None else promises.broken,
+            broken_at=None if promises is None else promises.broken_at_us,
             cut_job=record.workload.job[job] if len(job) or promises is not None else None,
             cut_start=start if len(job) or promises is not None else None,
             cut_end=end if len(job) or promises is not None else None,
@@ -404,8 +408,12 @@ class _Checks:
             return
         excused = np.zeros(len(end), dtype=np.bool_)
         if self.overrun == "extend":  # by an own overrun, or with a reported broken guarantee
-            excused = self.known & (self.runtime > self.estimate)
+            own = (self.runtime > self.estimate) | (end - self.schedule.start > self.limit_of_length + self.tolerance)
+            excused = self.known & own  # with restarts and checkpoints
             excused |= False if self.schedule.broken is None else self.schedule.broken
+        at = self.schedule.broken_at
+        if at is not None:  # an absence, an overrun or the job itself broke it, while the job waited
+            excused |= (at >= self.submit) & (at <= self.schedule.start)
         missed = self.ended & (granted < NEVER) & (end > granted + self.tolerance) & ~excused
         yield from self.found("deadline-missed", missed, end, lambda row: self._instead(end[row], granted[row]))
         idle = np.isin(self.status, [Status.rejected, Status.unadmitted]) & (granted < NEVER)

@@ -49,6 +49,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "status": ("status", "final_state", "state"),
     "granted": ("granted",),
     "broken": ("guarantee_broken",),
+    "broken_at": ("broken_at",),
     "limit": ("limit",),
     "pieces": ("pieces",),
 }
@@ -68,7 +69,7 @@ STATUS_WORDS: Mapping[str, Status] = {
 in a result directory of a run with failures of nodes, it was stopped."""
 
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
-_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
+_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "broken_at", "limit")
 _SWF_FIELDS = 18
 _MOST_DIGITS = 15
 
@@ -521,6 +522,7 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         wait=wait,
         granted=times("granted"),
         broken=np.array(values["broken"], dtype=np.bool_) if "broken" in values else None,
+        broken_at=times("broken_at"),
         cores=cores,
         status=status,
         # Only gridsim has both columns; a limit alone usually means the estimate.

@@ -35,10 +35,10 @@ from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
 _PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy")
-_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before")
+_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before", "deadline")
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
-_ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
+_ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative", "guaranteed")
 _ZEROS = ("preemptions",)
 _RUN_ZEROS = ("suspended",)
 
@@ -104,6 +104,7 @@ def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
         estimate=[max(1, job["estimate"]) for job in ordered],
         runtime=[max(1, job["runtime"]) for job in ordered],
         demands=Demands.of([_demand(job) for job in ordered]),
+        deadline=[job.get("deadline") for job in ordered],
         labels={
             "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in ordered],
             "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in ordered],
@@ -214,6 +215,8 @@ def _simulated(
     spares = [str(node) for node in parameters.get("spares", ())]
     policy = {name: parameters[name] for name in ("depth",) if name in parameters}
     policy["placement"] = parameters.get("placement", "first")
+    if algorithm == "guaranteed":
+        policy["admission"] = "conservative"
     trace = [
         (
             [str(node) for node in failure.get("nodes", ())]
@@ -235,6 +238,8 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     useful, lost, first = useful_core_seconds(record), lost_core_seconds(record), record.first_start_us
     checkpoint, restart = overhead_core_seconds(record)
     earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
+    at = None if record.promises is None else record.promises.broken_at_us
+    broken = [None if at is None or at[row] >= NEVER else int(at[row]) / 1e6 for row in range(len(record))]
     reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
     for row, told in enumerate(rows_of(record).values()):
         failed = told["status"] == "failed"
@@ -245,6 +250,8 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
             "status": told["status"],
             "start": int(first[row]) / 1e6 if ran or earlier[row] else None,
             "end": told["end"],
+            "granted": told["granted"],
+            "broken_at": broken[row],
             "runs": earlier[row] + ran,
             "restarts": restarts + failed,
             **dict.fromkeys(_ZEROS, 0),
