@@ -227,7 +227,7 @@ def check(record: Record, announced: int, *, extends: bool) -> None:
         assert promises.broken[row]
         at, by = why
         if by == "machine":
-            assert first <= at * 1e6
+            assert first <= round(at * 1e6)
         elif by == "overrun":
             assert extends
         else:
