@@ -37,7 +37,7 @@ REASONS = ("failure", "maintenance", "drain", "saved")
 """Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
 BROKEN_BY = ("machine", "overrun", "own")
-"""What broke a guarantee: an absence, another job above its estimate, or the job itself, which saved its work."""
+"""Causes of broken guarantees: an absence, another job above its estimate, or the job itself, which saved its work."""
 
 FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
 

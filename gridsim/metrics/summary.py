@@ -190,7 +190,7 @@ FAILURE_METRICS: dict[str, Metric] = {
     "time_to_result_mean": Metric("s", "lower", "end minus submit, mean over completed jobs"),
     "effective_ratio_mean": Metric("", "higher", "run time over last end minus first start, mean over completed jobs"),
     "core_seconds_to_interruption": Metric("core-seconds", "higher", "held core-seconds per interrupted run"),
-    "starts_moved": Metric("jobs", "lower", "jobs whose planned start became later when the plan was made anew"),
+    "starts_moved": Metric("jobs", "lower", "jobs whose planned start became later when all were planned again"),
     "start_moved_mean": Metric("s", "lower", "total by which it became later, mean over these jobs"),
     "promises_broken_by_machine_share": Metric("", "lower", "guarantees that absences broke; share of all given"),
     "promises_missed_share": Metric("", "lower", "guarantees that were not kept, for whatever reason; share of all"),

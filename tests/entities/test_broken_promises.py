@@ -67,8 +67,8 @@ def test_a_guarantee_that_is_broken_binds_no_later_search() -> None:
     assert result.jobs["end"].tolist() == [25, 50, 30]
 
 
-def test_a_job_without_a_place_holds_nobody_back() -> None:
-    """Job 1 needs both nodes, and node 1 does not return: job 2 is admitted beside it, and job 1 still waits."""
+def test_a_job_without_a_place_does_not_delay_others() -> None:
+    """Job 1 needs both nodes, and node 1 does not return: job 2 is admitted, and job 1 still waits."""
     jobs = jobs_of(
         submit=[0, 0, 10],
         runtime=[25, 20, 5],

@@ -65,9 +65,9 @@ class Guaranteed(Planned):
 
     Notes
     -----
-    Spec of the deadline papers, sections 5 to 7. After a loss of capacity the plan is made anew in planned order,
-    stopped requests first. A guarantee that the new plan does not keep is broken for good: it binds no later search.
-    Requests that ran before keep their guarantees and are never rejected.
+    Spec of the deadline papers, sections 5 to 7. After a loss of capacity all waiting requests are placed again in
+    planned order, stopped ones first. A guarantee that the new plan does not keep is broken for good: it binds no later
+    search. Requests that ran before keep their guarantees and are never rejected.
     """
 
     name: ClassVar[str] = "guaranteed"
