@@ -20,7 +20,8 @@ class Status(IntEnum):
     """Outcome of a job; each submitted job has exactly one.
 
     ``waiting`` and ``running`` occur in stopped runs, and ``waiting`` if nodes that a job needs never return. A job is
-    ``failed`` if an interruption by the machine ended it.
+    ``failed`` if an interruption by the machine ended it, and ``preempted`` if it was stopped for a job of a higher
+    priority class and not queued again.
     """
 
     completed = 0
@@ -31,15 +32,18 @@ class Status(IntEnum):
     waiting = 5
     running = 6
     failed = 7
+    preempted = 8
 
 
-REASONS = ("failure", "maintenance", "drain", "saved")
+REASONS = ("failure", "maintenance", "drain", "saved", "reservation")
 """Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
 BROKEN_BY = ("machine", "overrun", "own")
 """Causes of broken guarantees: an absence, another job above its estimate, or the job itself, which saved its work."""
 
 FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
+PREEMPTED = "preempted"
+"""Reason of a run that was stopped for another job, and not by the machine."""
 
 
 def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:
@@ -376,6 +380,9 @@ class Interruptions:
         Interval of each absence, whole microseconds; `NEVER` if the node did not return.
     kept : KeptWork or None
         All runs, if jobs write checkpoints; without, the work of every interrupted run is lost.
+    suspended : (5, s) int64 or None
+        Suspensions: row of the job, start of the run, begin, end (whole microseconds), and the row of the job that they
+        were for; None for none.
     moved : (2, n) int64 or None
         How often the planned start of each job became later, and by how much in total, whole microseconds; None for
         policies without planned starts.
@@ -394,6 +401,7 @@ class Interruptions:
     down_us: IntArray
     up_us: IntArray
     kept: KeptWork | None = None
+    suspended: IntArray | None = None
     moved: IntArray | None = None
 
     @property
@@ -413,7 +421,23 @@ class Interruptions:
         found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
         kept = None if self.kept is None else self.kept.select(place)
         moved = None if self.moved is None else self.moved[:, rows]
-        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows], kept=kept, moved=moved)
+        asleep = self.suspended
+        if asleep is not None:
+            asleep = np.stack([place[asleep[0]], *asleep[1:4], np.where(asleep[4] < 0, -1, place[asleep[4]])])
+            asleep = asleep[:, asleep[0] >= 0]
+        changed: Any = {**found, "ended": self.ended[rows], "kept": kept, "suspended": asleep, "moved": moved}
+        return replace(self, job=place[self.job][there], **changed)
+
+    def suspended_us(self, job: IntArray, start: IntArray) -> IntArray:
+        """Return for how long each of these runs was suspended, whole microseconds."""
+        found: IntArray = np.zeros(len(job), dtype=np.int64)
+        times: dict[tuple[int, int], int] = {}
+        for row, began, since, until, _ in [] if self.suspended is None else self.suspended.T.tolist():
+            times[row, began] = times.get((row, began), 0) + until - since
+        if times:
+            runs = zip(job.tolist(), start.tolist(), strict=True)
+            found[:] = [times.get(run, 0) for run in runs]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -621,6 +645,7 @@ class Record:
         For an interrupted job the start of its first run.
         """
         start = self.start_us if self.interruptions is None else self.first_start_us
+        start = start if self.beyond is None else np.where(self.beyond.pieces > 0, self.start_us, start)
         return np.where(self.ran, seconds(start - self.workload.submit - self._before), np.nan)
 
     @property

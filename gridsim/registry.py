@@ -56,6 +56,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "corrector": ("gridsim.policy.prediction:Request,Steps,Added,Double",),
     "backfill_order": ("gridsim.policy.ordering:InQueue,Shortest",),
     "partition": ("gridsim.policy.partition",),
+    "preemption": ("gridsim.policy.preemption",),
     "speedup": ("gridsim.model.speedup",),
     "reader": ("gridsim.workload.readers",),
     "metric": (),
@@ -541,6 +542,7 @@ _PARAMETER_KIND = {
     "inner": "admission",
     "predict": "predictor",
     "correct": "corrector",
+    "preempt": "preemption",
 }
 """Parameters whose values are specs of a kind other than the parameter's name."""
 

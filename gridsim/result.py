@@ -258,7 +258,7 @@ class Result:
 
     @property
     def runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of all runs, if any job has several or writes checkpoints: job, number of the run, start, end (s).
+        """Columns of all runs, if any job has several or could save: job, number of the run, start, end (s).
 
         The reason is that of the interruption, or the status of the job in its last run. Restart, kept work,
         checkpoints and lost time of a run, s, add up to its duration.
@@ -268,7 +268,8 @@ class Result:
             return {}
         row, start, end, reason = runs_of(record)
         spent = spent_in_runs(record)
-        if len(row) == len(np.unique(row)) and not spent.checkpoints.any():
+        found = record.interruptions
+        if len(row) == len(np.unique(row)) and found.kept is None and found.suspended is None:
             return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
         return {
@@ -283,6 +284,7 @@ class Result:
             "checkpoints": spent.checkpoints,
             "checkpoint_seconds": seconds(spent.checkpoint),
             "lost": seconds(spent.lost),
+            **({} if record.interruptions.suspended is None else {"suspended": seconds(spent.suspended)}),
         }
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -31,12 +31,15 @@ from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
 from gridsim.model.workload import Workload
-from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
+from gridsim.policy.preemption import PRIORITY, classes_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import name_of
-from gridsim.policy.queue import Requests
+from gridsim.policy.protocols import Absence, name_of
+from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.ranks import upward_ranks
+from gridsim.policy.scheduler.preempting import Preempting
+from gridsim.policy.scheduler.with_reservations import WithReservations
 
 
 def set_up(
@@ -80,12 +83,16 @@ def set_up(
         closed = "spare nodes need all jobs in advance"
     known = workload if closed else _with_spare_rows(workload, platform, policy, max_jobs)
     env = Clock(instant)
-    failures, saving = options.failures, None if options.failures is None else options.failures.checkpoints
+    failures = None if options.failures is None else options.failures.dated(workload.provenance)
+    saving = None if failures is None else failures.checkpoints
     saves = saving is not None and (saving.save_before is not None or "save_before" in known.labels)
     moves = failures is not None and (failures.requeue == "behind" or saves)
     if saving is not None and saving.requeue_estimate == "remaining":
         known = _with_own_estimates(known)
     requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
+    if classes_of(requests) is not None and is_own(policy) and not getattr(policy, "orders_classes", False):
+        message = f"classes of jobs are not supported by {name_of(policy)}; expected for example easy or conservative"
+        raise InputError(message, path=workload.provenance.get("source"), field=PRIORITY)
     outcome = _outcome_of(requests, known, several=saving is not None)
     with _naming_source(workload):
         dated = with_clock(policy, workload)
@@ -108,8 +115,9 @@ def set_up(
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
     breakdowns = None
-    if failures is not None:
+    if failures is not None or any(isinstance(cluster.scheduler, Preempting) for cluster in clusters):
         outcome.interrupted = []
+    if failures is not None:
         if saves and "capacity_changed" not in clusters[0].can.notified:
             message = f"is not supported by {name_of(policy)}, which cannot queue a job again"
             raise InputError(message, field="checkpoint.save_before")
@@ -117,9 +125,9 @@ def set_up(
             parts = (env, clusters, platform, requests, policy, failures)
             breakdowns = breakdowns_of(*parts, options.seed, instant, workload.provenance)
     if failures is not None and saving is not None:
-        mtbf = failures.mtbf(_machines(clusters, platform))
+        mtbf = failures.mtbf(_machines(platform))
         for cluster in clusters:
-            cluster.progress = Progress(requests, outcome, saving, mtbf, tick)
+            cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns)
     return Setup(workload, platform, policy, options, tick, *made)
@@ -141,9 +149,9 @@ def _with_own_estimates(workload: Workload) -> Workload:
     return replace(workload, estimate=workload.estimate.copy())
 
 
-def _machines(clusters: list[Cluster], platform: Platform) -> Machines:
+def _machines(platform: Platform) -> Machines:
     """Return the nodes of all clusters that have any."""
-    pairs = [(spec.capacity, spec.name) for spec in platform.clusters() if spec.capacity is not None]
+    pairs = [(it.capacity, it.name) for it in platform.clusters() if it.capacity is not None and it.capacity.nodes]
     return Machines([capacity for capacity, _ in pairs], [name for _, name in pairs])
 
 
@@ -165,20 +173,54 @@ def breakdowns_of(
     InputError
         If the machine has no nodes, or the scheduler is not notified of changes of capacity.
     """
-    capacities = [spec.capacity for spec in platform.clusters()]
-    machines = [it for it in capacities if it is not None and it.nodes]
-    if len(machines) < len(clusters):
+    machines = _machines(platform)
+    if len(machines.names) < len(clusters):
         message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
         raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
     if "capacity_changed" not in clusters[0].can.notified:
         message = f"are not supported by {name_of(policy)}: it has no capacity_changed"
         raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
     if not isinstance(failures.spares, int):
-        known = {node for machine in machines for node in machine.nodes}
+        known = {node for machine in machines.capacities for node in machine.nodes}
         if missing := [node for node in failures.spares if node not in known]:
             raise InputError(f"no node of the machine is named '{missing[0]}'", field="failures.spares")
-    names = [it.name for it in clusters]
-    return Breakdowns(env, clusters, requests, failures, Machines(machines, names), seed, instant, provenance)
+
+    def reserving(absent: Sequence[Absence]) -> WithReservations:
+        return _with_reservations(clusters, platform, requests, policy, seed, absent)
+
+    parts = (env, clusters, requests, failures, machines, seed, instant, provenance)
+    return Breakdowns(*parts, reserving)
+
+
+def _with_reservations(
+    clusters: Sequence[Cluster],
+    platform: Platform,
+    requests: Requests,
+    policy: Any,
+    seed: int,
+    absent: Sequence[Absence],
+) -> WithReservations:
+    """Return the scheduler of the only cluster, with a scheduler for the members of each reservation.
+
+    Raises
+    ------
+    InputError
+        For runs in which reservations are not supported.
+    """
+    can, cluster = clusters[0].can, clusters[0]
+    refused = {
+        "several clusters": len(clusters) > 1,
+        "jobs of several tasks": requests.tasks is not None,
+        "jobs of several sizes": requests.moldable is not None,
+        "predicted run times": can.predicts or can.oracle,
+        "guaranteed deadlines": can.guarantees,
+        f"the scheduler {name_of(policy)}": not is_own(cluster.scheduler),
+    }
+    if found := [name for name, there in refused.items() if there]:
+        raise InputError(f"have reservations, which are not supported with {found[0]}", field="windows")
+    parts = (Ledger(cluster.cores), platform.shares, None, cluster.demands)
+    view = ClusterView(cluster.cores, requests, cluster.tick, 0, *parts)
+    return WithReservations(cluster.scheduler, policy, view, cluster.machine.running, seed, absent)
 
 
 def _least_cores(workload: Workload) -> IntArray:

@@ -202,8 +202,9 @@ class World:
         *,
         kind: WindowKind = "maintenance",
         at_begin: AtBegin | None = None,
+        **reservation: Any,
     ) -> None:
-        """Announce now, before the next scheduling cycle of this instant, that nodes will be absent.
+        """Announce now, before the next scheduling cycle of this instant, that nodes will be absent, or are reserved.
 
         Parameters
         ----------
@@ -213,6 +214,8 @@ class World:
             Interval, s; a window without end must begin now.
         kind, at_begin : str
             As of `gridsim.model.windows.Window`.
+        **reservation : object
+            For a reservation: ``id``, ``users``, ``accounts`` and ``node_cores``, as of that class.
 
         Raises
         ------
@@ -222,7 +225,7 @@ class World:
         if not to_us(begin) >= self.env.instant:
             raise InputError(f"is {begin!r}; expected a time from {self.now} s", field="begin")
         names = [nodes] if isinstance(nodes, str) else list(nodes)
-        window = Window(names, begin, end, kind, announced=self.now, at_begin=at_begin)
+        window = Window(names, begin, end, kind, announced=self.now, at_begin=at_begin, **reservation)
         self._breakdowns().announce(window, self.env.instant, self.workload.provenance)
 
     def _breakdowns(self) -> Breakdowns:

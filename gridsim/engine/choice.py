@@ -11,6 +11,7 @@ from gridsim.errors import InputError
 from gridsim.machine.njit import is_kept
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.policy.preemption import classes_of
 from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 
@@ -65,6 +66,8 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
             return "the workload has jobs of several sizes, and the machine nodes or several pools"
         if "nodes" not in can.compiled:
             return can.in_python or "the machine has nodes or several pools, or jobs request more than cores"
+    if classes_of(requests) is not None:
+        return "jobs have priority classes"
     if CHAINED in requests.labels:
         return "jobs are split into chains"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():

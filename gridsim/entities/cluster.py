@@ -32,6 +32,7 @@ from gridsim.policy.protocols import (
     Stop,
 )
 from gridsim.policy.queue import Requests
+from gridsim.policy.scheduler.with_reservations import WithReservations
 from gridsim.record import FAILURE, SAVED, Status
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
@@ -190,6 +191,8 @@ class Cluster:
         Users that submit jobs after the ends of other requests.
     progress : Progress or None
         Work of the requests over several runs, in a run with checkpoints.
+    reserved : WithReservations or None
+        The scheduler, in a run with reservations.
     placed_on : list of Cluster or None
         List that the cluster appends itself to when a piece of a rigid job is placed on it.
     can : Capabilities
@@ -220,11 +223,12 @@ class Cluster:
         self.dags: DagView | None = None
         self.users: Users | None = None
         self.progress: Progress | None = None
+        self.reserved: WithReservations | None = None
         self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
         self._foreign = not is_own(scheduler) or isinstance(scheduler, Earlier)  # answers of a plug-in are checked
-        self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
+        self.scheduler, self._instant, self._extend, self.tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views return and accept plain numbers in half the time of arrays.
         self._molds = requests.moldable is not None
@@ -257,7 +261,11 @@ class Cluster:
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
-        self._leaving: dict[int, int] = {}  # running requests that write a last checkpoint, and for which request
+        self._suspended: dict[int, tuple[int, int]] = {}  # since when, and for which request
+        self._paused: dict[int, int] = {}  # time for which running requests were suspended
+        self._suspends = getattr(getattr(scheduler, "preempt", None), "then", "") == "suspend"
+        self._places: dict[int, Placement] = {}  # of requests that can be suspended
+        self._leaving: dict[int, Stop] = {}  # running requests that write a last checkpoint, and why
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
         self._wanted = Wakeup(env, self._decide_priority)
@@ -292,13 +300,13 @@ class Cluster:
             if self.placed_on is not None:
                 self.placed_on.append(self)
 
-    def refuse(self, request: int, others: Iterable[int] = ()) -> None:
-        """Reject a request that fits on no cluster, and the *others*: the remaining tasks of its job."""
+    def refuse(self, request: int, others: Iterable[int] = (), why: str = "") -> None:
+        """Reject a request that fits on no cluster, or *why* else, and the *others*: the other tasks of its job."""
         self._state[request] = DONE
         for other in others:
             self._state[other] = DONE
         if self.demands is not None:
-            self._outcome.refused[request] = self.demands.reason(request)
+            self._outcome.refused[request] = self.demands.reason(request) or why
         if self.users is not None:
             self.users.over(request)
 
@@ -342,8 +350,9 @@ class Cluster:
 
     def submit(self, request: int) -> None:
         """Get a quote for a request and accept the request; it is rejected without a quote or if the user declines."""
-        if self._needed[request] > self.cores:
-            self.refuse(request)
+        why = "" if self.reserved is None else self.reserved.refusal(request, self._env.instant)
+        if why or self._needed[request] > self.cores:
+            self.refuse(request, why=why)
             return
         if self._chained is not None and self._chained[request] and self._status[request - 1] in _BROKEN:
             self.take(request, None)  # its chain is over: the piece before it was rejected or cancelled
@@ -461,15 +470,62 @@ class Cluster:
 
     def _kill(self, request: int, now: int, by: int) -> None:
         """Stop a running request in favour of the request *by*: it waits again and loses its progress."""
+        began = self._check_running(request, now)
+        self._outcome.cut.append((request, began, now, by))
+        if self.progress is not None:
+            self.progress.end(request, began, self._passed(request, now), again=True)
+        self._release(request, now)
+
+    def _check_running(self, request: int, now: int) -> int:
+        """Return the start of a request that can be stopped."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(
                 f"{name_of(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running"
             )
-        self._outcome.cut.append((request, began, now, by))
-        if self.progress is not None:
-            self.progress.end(request, began, now, again=True)
-        self._release(request, now)
+        return began
+
+    def _passed(self, request: int, now: int) -> int:
+        """Return how long a run has had its cores, whole microseconds."""
+        asleep = self._suspended.get(request, (now, 0))[0]
+        return asleep - self._start[request] - self._paused.get(request, 0)
+
+    def _suspend(self, request: int, now: int, by: int) -> None:
+        """Take the cores of a running request, which keeps all else and waits for them."""
+        self._cancelled = True
+        self._suspended[request] = now, by
+        self._state[request] = WAITING
+        self.machine.suspend(request)
+        self._outcome.placed.end(request, now)
+        if self._load is not None:
+            self._load.enqueue(request)
+        self._requests.stopped.add(request)
+        call(self.scheduler, "ended", request, now)
+
+    def _awake(self, request: int, now: int) -> None:
+        """Record the end of a suspension."""
+        since, by = self._suspended.pop(request)
+        self._paused[request] = self._paused.get(request, 0) + now - since
+        self._outcome.suspended.append((request, self._start[request], since, now, by))
+
+    def _resume(self, start: Start, now: int) -> None:
+        """Resume a suspended request at its place."""
+        request, estimate = start.request, self._estimate[start.request]
+        self._awake(request, now)
+        began = self._start[request] + self._paused[request]
+        self.machine.resume(request, began + estimate)
+        self._outcome.placed.begin(request, self._places[request], self._first_node, now, resumed=True)
+        self._state[request] = RUNNING
+        if self._load is not None:
+            self._load.dequeue(request)
+        runtime = self._runtime[request]
+        if runtime > estimate and self._extend:
+            self._watch(request, max(0, began + estimate - now), 0)
+        elif request not in self._leaving:
+            runtime = min(runtime, estimate)
+        PriorityEvent(self._env, began + runtime - now, self._end_priority, self._ended, request)
+        if self.can.predicts:
+            self._expect(request, call(self.scheduler, "predicted", request), began)
 
     def change_capacity(
         self,
@@ -501,12 +557,12 @@ class Cluster:
             if self.machine.lose_hold(request):
                 continue
             self._requests.stopped.add(request)
-            began = self._start[request]
+            began, passed = self._start[request], self._passed(request, now)
             self._release(request, now)
             call(self.scheduler, "ended", request, now)
             how = again(request)
             if self.progress is not None:
-                self.progress.end(request, began, now, again=how is not None)
+                self.progress.end(request, began, passed, again=how is not None)
             if how is None:
                 self._requests.stopped.discard(request)
                 self._outcome.ended[request] = reason
@@ -519,7 +575,7 @@ class Cluster:
                 if self.demands is not None:
                     self.demands.allow_spares(request, reason == FAILURE)
         here = [request for request in sorted(hit) if (request, 0, True) in back]
-        if change.lost or change.restored or hit:
+        if change.lost or change.restored or change.reserved or hit:
             call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
             self._unsettled = self.dirty = True
         submitted, submit = self._outcome.submitted, self._requests.submit
@@ -528,14 +584,18 @@ class Cluster:
         self.close()
 
     def _release(self, request: int, now: int) -> None:
-        """Stop a running request, which then waits."""
+        """Stop a running or suspended request, which then waits."""
         self._cancelled = True
+        asleep = request in self._suspended
+        if asleep:
+            self._awake(request, now)
+        self._paused.pop(request, None)
         self._state[request] = WAITING
         self._leaving.pop(request, None)
         self._give_back(request)
         self._outcome.placed.end(request, now)
         self._start[request] = NEVER
-        if self._load is not None:
+        if self._load is not None and not asleep:
             self._load.enqueue(request)
 
     def _queue_later(self, request: int, delay: int, in_place: bool) -> None:
@@ -638,13 +698,16 @@ class Cluster:
         if self._foreign:
             self._check_decision(decision, now)
         starts, stops, withdrawals, wake = decision
+        again = False
         if withdrawals or stops:
             for request in withdrawals:
                 self._withdraw(request)
-            for stop in stops:
-                self._stop(stop, now)
+            again = self._stop_all(stops, now)
         for start in starts:
             self._begin(start, now)
+        if again:
+            self._decide(now)
+            return
         if wake < self._wake_at:
             if wake <= now:
                 raise PolicyError(
@@ -668,34 +731,90 @@ class Cluster:
             what = f"requested a wake-up at {wake!r}; expected whole microseconds or NEVER"
             raise PolicyError(f"{name_of(self.scheduler)} {what}")
 
+    def _stop_all(self, stops: Sequence[Stop], now: int) -> bool:
+        """Carry out stops; return whether a request left at once and waits again."""
+        left: list[Stop] = []
+        for stop in stops:
+            if not isinstance(stop, Stop):
+                raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
+            if stop.grace is None:
+                self._stop(stop, now)
+                continue
+            self._check_running(self._row(stop.request, "stops"), now)
+            if stop.grace:
+                what = stop, self._start[stop.request]
+                PriorityEvent(self._env, stop.grace, self._end_priority, self._grace_over, what)
+            elif not self._writes_last(stop, now):
+                left.append(stop)
+        for request in self._vacate(left, now) if left else ():
+            self._queue_again(request, True, now)
+        return bool(left)
+
     def _stop(self, stop: Stop, now: int) -> None:
         """Stop a running request, and requeue or cancel it."""
-        if not isinstance(stop, Stop):
-            raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
         request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
         if by != -1:
             self._row(by, "preempts jobs for")
-        if then not in ("requeue", "checkpoint", "cancel"):
+        if then not in ("requeue", "cancel"):
             raise PolicyError(
                 f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not supported; "
-                f"expected requeue, checkpoint or cancel"
+                f"expected requeue or cancel, or a grace"
             )
-        if then == "checkpoint" and self._leaves(request, now, by):
-            return
         self._kill(request, now, by)
         if then == "cancel":
             self._cancel(request, now)
 
-    def _leaves(self, request: int, now: int, by: int) -> bool:
-        """Let a running request write a last checkpoint and leave; False for a request without checkpoints."""
-        passed = now - self._start[request]
-        if self.progress is None or self._state[request] != RUNNING or request in self._leaving or passed <= 0:
+    def _grace_over(self, event: Event) -> None:
+        """Let a stopped request leave, unless its run has ended or ends now."""
+        stop, began = event._value
+        request, now = stop.request, self._env.instant
+        if self._state[request] != RUNNING or self._start[request] != began or self.ends(request, now):
+            return
+        if not self._writes_last(stop, now):
+            self._leave(stop, now)
+
+    def _writes_last(self, stop: Stop, now: int) -> bool:
+        """Let a request write a last checkpoint; False if it does not or if that takes no time."""
+        if stop.then != "checkpoint" or self.progress is None:
             return False
-        cost = self.progress.leave(request, passed)
-        if cost is not None:
-            self._leaving[request], self._cancelled = by, True
-            PriorityEvent(self._env, cost, self._end_priority, self._ended, request)
-        return cost is not None
+        cost = self.progress.leave(stop.request, self._passed(stop.request, now))
+        if cost:
+            self._leaving[stop.request], self._cancelled = stop, True
+            PriorityEvent(self._env, cost, self._end_priority, self._ended, stop.request)
+        return bool(cost)
+
+    def _leave(self, stop: Stop, now: int) -> None:
+        """Let a stopped request leave after its grace or its last checkpoint; it waits again in this instant."""
+        for request in self._vacate([stop], now):
+            self._queue_later(request, 0, True)
+        self.close()
+
+    def _vacate(self, stops: Sequence[Stop], now: int) -> list[int]:
+        """End the runs of stopped requests; return those that wait again."""
+        again: list[int] = []
+        for request, then, by, _ in stops:
+            if then == "suspend":
+                self._suspend(request, now, by)
+                again.append(request)
+                continue
+            began = self._start[request]
+            if self.progress is not None:
+                self.progress.end(request, began, self._passed(request, now), again=then != "cancel")
+            self._release(request, now)
+            call(self.scheduler, "ended", request, now)
+            if then == "cancel":
+                self._outcome.cancelled_by[request] = by
+                self._end_stopped(request, began, now, Status.preempted)
+                continue
+            self._outcome.cut.append((request, began, now, by))
+            self._requests.stopped.add(request)
+            if self.progress is not None:
+                self.progress.request_again(request, saved=False)
+            again.append(request)
+        if again:
+            call(self.scheduler, "capacity_changed", CapacityChange(requeued=sorted(again)), now)
+        self._unsettled = self.dirty = True
+        return again
 
     def _withdraw(self, request: int) -> None:
         """Remove a waiting request that its user cancels."""
@@ -724,7 +843,8 @@ class Cluster:
         self._status[request] = status
         if self._load is not None:
             self._load.dequeue(request)
-            if status is Status.failed and self.dags is not None and self.dags.of[request] is not None:
+            lost = status in (Status.failed, Status.preempted)
+            if lost and self.dags is not None and self.dags.of[request] is not None:
                 self._load.remove(request)
                 self.dags.of[request].failed(request)
             else:
@@ -768,12 +888,17 @@ class Cluster:
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
             raise PolicyError(f"{name_of(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
+        if self._suspended and request in self._suspended:
+            self._resume(start, now)
+            return
         if cores and cores != need:
             self._size(request, cores, now)
             need = cores
         estimate = self._estimate[request]
         placement = self._take(request, need, now + estimate, placement)
         if placement is not None:
+            if self._suspends:
+                self._places[request] = placement
             self._outcome.placed.begin(request, placement, self._first_node, now)
         self._state[request] = RUNNING
         if self._load is not None:
@@ -805,7 +930,7 @@ class Cluster:
     def _prediction_exceeded(self, event: Event) -> None:
         """Let the scheduler correct an exceeded prediction; this alone starts no request."""
         request, began = event._value
-        if self._state[request] != RUNNING or self._start[request] != began:  # event of an earlier run
+        if self._state[request] != RUNNING or self._start[request] + self._paused.get(request, 0) != began:  # earlier
             return
         self._expect(request, call(self.scheduler, "corrected", request, self._env.now), began)
         if self.can.plan:  # planned starts change, and some requests may start now
@@ -831,10 +956,11 @@ class Cluster:
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
         if self.progress is not None:
-            if self.progress.saves(request, now - self._start[request]):
+            passed = self._passed(request, now)
+            if self.progress.saves(request, passed):
                 self._saved(request, now)
                 return
-            self.progress.end(request, self._start[request], now, again=False)
+            self.progress.end(request, self._start[request], passed, again=False)
         self._give_back(request)
         self._state[request] = DONE
         self._end[request] = now
@@ -857,20 +983,20 @@ class Cluster:
 
     def _saved(self, request: int, now: int) -> None:
         """End a run that has saved its work before its walltime, or because it was stopped; the request waits again."""
-        began, by = self._start[request], self._leaving.pop(request, None)
+        if (stop := self._leaving.pop(request, None)) is not None:
+            self._leave(stop, now)
+            return
+        began = self._start[request]
         assert self.progress is not None
         assert self._outcome.interrupted is not None
-        self.progress.end(request, began, now, again=True)
+        self.progress.end(request, began, self._passed(request, now), again=True)
         self._requests.stopped.add(request)
         self._release(request, now)
         call(self.scheduler, "ended", request, now)
-        if by is None:
-            self._outcome.interrupted.append((request, began, now, SAVED))
-        else:
-            self._outcome.cut.append((request, began, now, by))
-        self.progress.request_again(request, saved=by is None)
+        self._outcome.interrupted.append((request, began, now, SAVED))
+        self.progress.request_again(request, saved=True)
         self._unsettled = self.dirty = True
-        self._queue_later(request, 0, by is not None)
+        self._queue_later(request, 0, False)
         self.close()
 
     def ends(self, request: int, now: int) -> bool:
@@ -878,7 +1004,7 @@ class Cluster:
         held = self._runtime[request]
         if not self._extend and request not in self._leaving:
             held = min(held, self._estimate[request])
-        return self._state[request] == RUNNING and self._start[request] + held == now
+        return self._state[request] == RUNNING and self._start[request] + self._paused.get(request, 0) + held == now
 
     def _missed(self, request: int, now: int) -> None:
         """Record a missed deadline guarantee; this is an error without an overrun or an absence."""
@@ -907,14 +1033,14 @@ class Cluster:
     def _overran(self, event: Event) -> None:
         request, overrun = event._value
         now: int = self._env.now  # type: ignore[assignment]
-        began = self._start[request]
+        began = self._start[request] + self._paused.get(request, 0)
         if began + self._runtime[request] <= now:  # it has ended, or ends in this instant
             return
         if self._state[request] != RUNNING or began + self._estimate[request] + overrun != now:  # of an earlier run
             return
         self._overrun = True
-        more = max(2 * overrun, self._tick)
-        expected = self._start[request] + self._estimate[request] + more
+        more = max(2 * overrun, self.tick)
+        expected = began + self._estimate[request] + more
         call(self.scheduler, "overran", request, expected, now)
         self._watch(request, expected - now, more)
         self._unsettled = self.dirty = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -20,6 +20,7 @@ from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
 from gridsim.policy.protocols import Absence, CapacityChange
 from gridsim.policy.queue import Requests
+from gridsim.policy.scheduler.with_reservations import WithReservations
 from gridsim.record import FAILURE, REASONS
 
 _ANNOUNCE, _BEGIN, _END = range(3)
@@ -44,6 +45,8 @@ class Breakdowns:
         Seed of the scenario.
     provenance : mapping
         Provenance of the workload, which may define the dates of windows.
+    reserving : callable
+        Returns the scheduler with reservations of the only cluster, if it is needed.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Breakdowns:
         seed: int,
         instant: Instant,
         provenance: Mapping[str, Any],
+        reserving: Callable[[Sequence[Absence]], WithReservations],
     ) -> None:
         self._env, self._clusters, self._requests = env, clusters, requests
         self._options, self._machines, self._priority = options, machines, instant.capacity
@@ -75,7 +79,9 @@ class Breakdowns:
         self._restarts: dict[int, int] = defaultdict(int)
         self._limits = requests.labels.get("max_restarts")
         self._then = requests.labels.get("on_failure")
-        self._count, self._expected = 0, NEVER
+        self._count, self._expected, self._reserving = 0, NEVER, reserving
+        if options.windows and "reservation" in requests.labels:
+            self._reserve()
         for window in planned(options.windows, machines.nodes, provenance):
             self._add(window)
         self._expect()
@@ -96,7 +102,8 @@ class Breakdowns:
         present = [(self._since[key], max(ends), *key, FAILURE) for key, ends in self._until.items() if ends]
         for number, began in self._begun.items():
             window, keys = self._windows[number]
-            present += [(began, window.end, *key, REASONS.index(window.kind)) for key in keys]
+            if window.kind != "reservation":
+                present += [(began, window.end, *key, REASONS.index(window.kind)) for key in keys]
         rows = sorted((*self._past, *present))
         table = [(first[cluster] + part[0], part[1], reason, down, up) for down, up, cluster, part, reason in rows]
         gpus = sum(int(each.gpus.sum()) for each in self._machines.capacities)
@@ -110,8 +117,13 @@ class Breakdowns:
 
     @property
     def _returning(self) -> bool:
-        """True if an absent node or GPU returns."""
-        return bool(self._ups) or any(self._windows[number][0].over < NEVER for number in self._open)
+        """True if an absent node or GPU returns, or members wait for a reservation."""
+        reserved = self._clusters[0].reserved
+        return (
+            bool(self._ups)
+            or (reserved is not None and reserved.awaited)
+            or any(self._windows[number][0].over < NEVER for number in self._open)
+        )
 
     def _expect(self) -> None:
         """Schedule the next instant of a failure, a return, or a step of a window."""
@@ -147,8 +159,24 @@ class Breakdowns:
     def _add(self, window: PlannedWindow) -> None:
         with located(window.origin or None, field=f"window.{window.id or len(self._windows)}.nodes"):
             found = [(cluster, (node, -1)) for cluster, node in map(self._machines.node, window.nodes)]
+            if window.kind == "reservation":
+                self._reserve().add(len(self._windows), window, [node for _, (node, _) in found])
         heapq.heappush(self._steps, (window.announced, _ANNOUNCE, len(self._windows)))
         self._windows.append((window, found))
+
+    def _reserve(self) -> WithReservations:
+        """Return the scheduler with reservations of the only cluster."""
+        cluster = self._clusters[0]
+        if cluster.reserved is None:
+            known = [*self._known.values(), *(it for number in self._open for _, it in self._absences_of(number))]
+            cluster.scheduler = cluster.reserved = self._reserving(known)
+        return cluster.reserved
+
+    def _absences_of(self, number: int) -> Iterator[tuple[int, Absence]]:
+        """Yield the cluster and the absence of each node of a window; none for reservations."""
+        window, keys = self._windows[number]
+        for cluster, (node, _) in keys if window.kind != "reservation" else ():
+            yield cluster, Absence(node, -1, window.begin, window.end, window.announced < window.begin)
 
     def _change(self, now: int) -> None:
         """Apply all returns and failures of an instant, then the steps of windows."""
@@ -179,6 +207,8 @@ class Breakdowns:
         """Announce, begin or end a window."""
         window, keys = self._windows[number]
         reason = REASONS.index(window.kind)
+        if window.kind == "reservation":
+            state.reserved.append(number)
         if step == _ANNOUNCE:
             self._open.add(number)
             if window.begin < window.deleted:
@@ -188,21 +218,21 @@ class Breakdowns:
         elif step == _BEGIN:
             self._begun[number] = now
             for key in keys:
-                self._inside[key].add(number)
-                state.touched.add(key)
+                if window.kind != "reservation":
+                    self._inside[key].add(number)
+                    state.touched.add(key)
                 if window.stops:
                     state.hit.append((key, reason))
         else:
             self._open.remove(number)
             began = self._begun.pop(number, None)
-            for key in keys if began is not None else ():
+            for key in keys if began is not None and window.kind != "reservation" else ():
                 self._past.append((began or 0, now, *key, reason))
                 self._inside[key].remove(number)
                 state.touched.add(key)
         if step != _BEGIN:
             table = state.lost if step == _ANNOUNCE else state.restored
-            for cluster, (node, _) in keys:
-                absence = Absence(node, -1, window.begin, window.end, window.announced < window.begin)
+            for cluster, absence in self._absences_of(number):
                 table[cluster].append(absence)
 
     def _apply(self, now: int, state: _Changes) -> None:
@@ -225,8 +255,10 @@ class Breakdowns:
             if absence is not None:
                 self._known[key] = absence
                 state.lost[cluster].append(absence)
-        for cluster in sorted({cluster for cluster, _ in state.touched} | {*state.lost, *state.restored}):
-            change = CapacityChange(tuple(state.lost[cluster]), tuple(state.restored[cluster]))
+        changed = {cluster for cluster, _ in state.touched} | {*state.lost, *state.restored}
+        for cluster in sorted(changed | ({0} if state.reserved else set())):
+            lost, restored = tuple(state.lost[cluster]), tuple(state.restored[cluster])
+            change = CapacityChange(lost, restored, reserved=tuple(state.reserved))
             ends = {key[1]: self._end_of(key) for key in state.touched if key[0] == cluster}
             hits = [(part, reason) for (of, part), reason in (*failed, *state.hit) if of == cluster]
             machine = self._clusters[cluster]
@@ -281,3 +313,4 @@ class _Changes:
     hit: list[tuple[_Key, int]] = field(default_factory=list)
     lost: dict[int, list[Absence]] = field(default_factory=lambda: defaultdict(list))
     restored: dict[int, list[Absence]] = field(default_factory=lambda: defaultdict(list))
+    reserved: list[int] = field(default_factory=list)

@@ -113,6 +113,14 @@ class NodeCapacity:
         """Release resources."""
         change_allocation(self.left, self.gpus, self._counts, self.absent, *held, 1)
 
+    def split(self, held: Held) -> tuple[Held, Held]:
+        """Return the cores of an allocation, and all else."""
+        cores, rest = np.zeros_like(held.amounts), held.amounts.copy()
+        if "cores" in self._rows:
+            row = self._rows["cores"]
+            cores[row], rest[row] = held.amounts[row], 0
+        return Held(held.node, cores, _NO_SHARES), Held(held.node, rest, held.shares)
+
     def change(self, node: int, gpu: int, sign: int) -> int:
         """Remove (-1) or restore (1) a node, or one of its GPUs (-1: none); return the change of the free cores.
 
@@ -134,6 +142,13 @@ class NodeCapacity:
         if "cores" not in self._rows:
             return []
         return list(zip(held.node.tolist(), held.amounts[self._rows["cores"]].tolist(), strict=True))
+
+    def placement_of(self, held: Held) -> Placement:
+        """Return what is held as a placement."""
+        gpus: list[list[tuple[int, int]]] = [[] for _ in held.node]
+        for u, gpu, share in held.shares.tolist():
+            gpus[u].append((gpu, share))
+        return Placement(held.node, dict(zip(self.resources, held.amounts, strict=True)), gpus)
 
     def wrong(self, placement: Placement) -> str:
         """Return a text that explains why a placement is invalid on these nodes."""

@@ -22,6 +22,7 @@ class PlacementRecorder:
         self._amounts: dict[str, array[int]] = {}
         self._gpus: list[tuple[int, int, int]] = []
         self._running: dict[int, int] = {}
+        self._resumed: set[int] = set()  # rows that continue a run
 
     def add(self, cluster: str, capacity: Capacity) -> int:
         """Add the nodes of another cluster before anything runs; return the index of its first node."""
@@ -31,9 +32,11 @@ class PlacementRecorder:
             self._amounts.setdefault(name, array("q"))
         return first
 
-    def begin(self, request: int, placement: Placement, first: int, now: int) -> None:
-        """Record that a request starts at a placement on a cluster whose first node has the index *first*."""
+    def begin(self, request: int, placement: Placement, first: int, now: int, *, resumed: bool = False) -> None:
+        """Record that a request starts, or resumes, at a placement on a cluster whose first node is number *first*."""
         self._running[request] = len(self._request)
+        if resumed:
+            self._resumed.add(len(self._request))
         node, tasks, row = placement.node, placement.tasks, len(self._node)
         count = len(node)
         self._request.append(request)
@@ -84,6 +87,7 @@ class PlacementRecorder:
             gpu_row=gpus[:, 0],
             gpu=gpus[:, 1],
             gpu_share=gpus[:, 2],
+            resumed=np.repeat(np.isin(np.arange(len(count)), list(self._resumed)), count) if self._resumed else None,
         )
         return found.taken(np.flatnonzero(end > start))
 

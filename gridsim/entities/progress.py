@@ -61,20 +61,31 @@ class Progress:
         run = self._runs[request]
         return run.save < NEVER and passed >= run.length
 
+    def lost(self, request: int, passed: int) -> int:
+        """Return the time that a run would lose if it was stopped *passed* after its start, whole microseconds."""
+        kept = self._runs[request].after(passed)
+        return passed - kept.restart - kept.work - kept.writing
+
+    def cost(self, request: int) -> int | None:
+        """Return the duration of a checkpoint of a running request; None for one without checkpoints."""
+        if self._runs[request].interval >= NEVER and self._own(3, request, self._before) >= NEVER:
+            return None
+        return self._own(1, request, self._defaults[0])
+
     def leave(self, request: int, passed: int) -> int | None:
         """Let a run write a last checkpoint from now on; return its duration, None for a job without checkpoints."""
-        run = self._runs[request]
-        if run.interval >= NEVER and self._own(3, request, self._before) >= NEVER:
+        if self.cost(request) is None:
             return None
+        run = self._runs[request]
         if run.save > passed:
             self._runs[request] = run = run._replace(save=passed)
             self._outcome.runtime[request] = run.length
         return run.length - passed
 
-    def end(self, request: int, began: int, now: int, *, again: bool) -> None:
-        """Record what a run that ends now has kept, and whether the request will run *again*."""
+    def end(self, request: int, began: int, passed: int, *, again: bool) -> None:
+        """Record what a run of this duration has kept, and whether the request will run *again*."""
         run = self._runs.pop(request)
-        kept, full = run.after(now - began), self._outcome.full(request)
+        kept, full = run.after(passed), self._outcome.full(request)
         assert self._outcome.kept is not None
         self._outcome.kept.append((request, began, *kept))
         if not again:

@@ -53,7 +53,8 @@ def build_record(
     if until is not None:
         start, end, status, used = start.copy(), end.copy(), _status(outcome), None if used is None else used.copy()
     more: dict[str, Any] = {"until_us": until}
-    more["allocations"] = outcome.placed.allocations()
+    if not _is_pool(platform, schedulers):
+        more["allocations"] = outcome.placed.allocations()
     more["reason"] = _why_rejected(workload, outcome, platform)
     if workload.tasks is None:
         columns = (start, end, status, outcome.cluster)
@@ -86,13 +87,20 @@ def build_record(
         kept = None
         if outcome.kept is not None:
             kept = KeptWork(*np.array(outcome.kept, dtype=np.int64).reshape(-1, 6).T)
+        asleep = np.array(outcome.suspended, dtype=np.int64).reshape(-1, 5).T if outcome.suspended else None
         node, gpu, kind, down, up = parts
-        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, _moved(schedulers))
+        moved = _moved(schedulers)
+        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep, moved)
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None
     found = Record(workload, *columns, platform.cores, **more)
     return found if until is None else _submitted_before(found, outcome, submit, until)
+
+
+def _is_pool(platform: Platform, schedulers: Sequence[Any]) -> bool:
+    """Return whether nodes of a run exist only for priority classes, for which a pool is one node."""
+    return capabilities_of(schedulers[0]).nodes is None and not any(it.nodes for it in platform.clusters())
 
 
 def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> npt.NDArray[np.str_] | None:

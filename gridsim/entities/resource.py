@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from simpy import Environment, Event
@@ -11,7 +11,7 @@ from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
 from gridsim.entities.clock import PriorityEvent
-from gridsim.entities.node_capacity import NO_PLACE, SHORT, Held, NodeCapacity
+from gridsim.entities.node_capacity import FREE, NO_PLACE, SHORT, Held, NodeCapacity
 from gridsim.errors import PolicyError
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
@@ -154,6 +154,7 @@ class Machine(BaseResource[Release, Request]):
         self.nodes = None if nodes is None or not nodes.nodes else NodeCapacity(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Held] = {}  # by request
+        self._suspended: dict[int, tuple[int, Held]] = {}  # cores and all resources
         self._held: dict[int, Request] = {}  # of user processes
         self._absent: dict[tuple[int, int], int] = {}  # known ends of absent nodes and GPUs
         self.all_absent = False  # no node is present or known to return
@@ -224,6 +225,7 @@ class Machine(BaseResource[Release, Request]):
 
     def give_back(self, request: int) -> None:
         """Release all resources of a request."""
+        self._suspended.pop(request, None)
         self.free += self.jobs.pop(request)[0]
         if self.nodes is not None:
             held = self._places.pop(request)
@@ -235,6 +237,33 @@ class Machine(BaseResource[Release, Request]):
                 self.pools[pool] += amount
         if self.get_queue:
             self._trigger_get(None)
+
+    def suspend(self, request: int) -> None:
+        """Release the cores of a request, which keeps all else."""
+        assert self.nodes is not None
+        (cores, _), held = self.jobs[request], self._places[request]
+        self._suspended[request] = cores, held
+        self.jobs[request] = 0, NEVER
+        given, self._places[request] = self.nodes.split(held)
+        self.nodes.give_back(given)
+        self.free += cores - sum(each for node, each in self.nodes.cores_of(given) if self.nodes.absent[node])
+
+    def resume(self, request: int, until: int) -> None:
+        """Take the cores of a suspended request again.
+
+        Raises
+        ------
+        PolicyError
+            If they are not free.
+        """
+        assert self.nodes is not None
+        cores, held = self._suspended.pop(request)
+        self.free -= cores
+        given, _ = self.nodes.split(held)
+        went = self.nodes.take(given)
+        if went != FREE:
+            self._short(request, cores, self.nodes.short(given) if went == SHORT else "its nodes are absent")
+        self._places[request], self.jobs[request] = held, (cores, until)
 
     def lose_hold(self, row: int) -> bool:
         """Release what a user process holds, if it is one, and let its event ``lost`` occur."""
@@ -265,6 +294,12 @@ class Machine(BaseResource[Release, Request]):
         self.all_absent = lost == len(self.nodes.names)
         if self.get_queue:
             self._trigger_get(None)
+
+    def running(self) -> Iterator[tuple[int, int, Placement]]:
+        """Yield what holds nodes: the request, its expected end (whole microseconds), and its placement."""
+        assert self.nodes is not None
+        for request, held in self._places.items():
+            yield request, self.jobs[request][1], self.nodes.placement_of(held)
 
     def on(self, node: int, gpu: int = -1) -> list[int]:
         """Return the requests that hold resources of a node, or of one of its GPUs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Router, Split
 from gridsim.errors import InputError, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
-from gridsim.model.capacity import Capacity
+from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.demand import Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -26,9 +27,11 @@ from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import per_cluster_copy
+from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
+from gridsim.policy.scheduler.preempting import Preempting
 
 
 class TreeOptions(Protocol):
@@ -88,6 +91,11 @@ def clusters_of(
     clusters = []
     for index, spec in enumerate(specs):
         own = adapted(per_cluster_copy(scheduler))
+        if getattr(own, "orders_classes", False) and classes_of(requests) is not None:
+            own = own if own.preempt is None else Preempting(own)
+            if not spec.nodes:  # a pool is one node (specification of availability, F38)
+                node = NodeGroup(group=spec.name, count=1, capacity={"cores": spec.cores}, names=(spec.name,))
+                spec = replace(spec, nodes=(node,))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
         if options.failures is not None and demands is not None and options.failures.spares:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gridsim.machine.feasibility import refusals
 from gridsim.machine.moldable_demands import SizeClasses, class_on, classes_of_sizes, fill, sizes_on_nodes
-from gridsim.machine.node_profile import HOSTS, TASK, TASKS, Classes
+from gridsim.machine.node_profile import ANY_NUMBER, EXCLUSIVE, GPU, HOSTS, TASK, TASKS, Classes
 from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.time import IntArray
@@ -126,6 +126,69 @@ class DemandClasses:
         if self._spare_classes:
             self.classes.of[request] = self.classes.of[request] % self._spare_classes + allowed * self._spare_classes
 
+    def allow_suspension(self) -> None:
+        """Add a row for what each request keeps while it is suspended: ``n + request``; before any is placed."""
+        of = self.classes.of
+        self.classes = self.classes._replace(of=np.concatenate((of, of)))
+
+    def can_suspend(self, request: int) -> bool:
+        """Return whether a request has cores on nodes, and not the whole nodes."""
+        c = self.classes.of[request]
+        return bool(self._cores >= 0 and self.classes.each[c, self._cores] and not self.classes.shape[c, EXCLUSIVE])
+
+    def rest(self, request: int, node: IntArray, tasks: IntArray) -> int:
+        """Return the row of what a running request keeps at its place while it is suspended: all but its cores."""
+        row = len(self.classes.of) // 2 + request
+        self.classes.of[row] = self._parts(request, node, tasks)[1]
+        return row
+
+    def suspend(self, request: int, node: IntArray, tasks: IntArray) -> None:
+        """Let a request need only its cores, and exactly at this place, until `resume`."""
+        only = self._parts(request, node, tasks)[0]
+        self._suspended[request] = int(self.classes.of[request])
+        self.classes.of[request] = only
+
+    def resume(self, request: int) -> None:
+        """Let a suspended request need all that it requested."""
+        self.classes.of[request] = self._suspended.pop(request)
+
+    @cached_property
+    def _suspended(self) -> dict[int, int]:
+        """Classes of the whole demands of suspended requests."""
+        return {}
+
+    @cached_property
+    def _cores(self) -> int:
+        """Column of the cores; -1 if nodes have none."""
+        names = self.columns.resources
+        return names.index("cores") if "cores" in names else -1
+
+    def _parts(self, request: int, node: IntArray, tasks: IntArray) -> tuple[int, int]:
+        """Return the classes of the cores of a request at a place, and of all else there."""
+        c = int(self.classes.of[request])
+        key = c, node.tobytes(), tasks.tobytes()
+        if key not in self._made:
+            classes = self.classes
+            hosts, count = np.zeros((1, classes.hosts.shape[1]), dtype=np.int64), len(classes.shape)
+            hosts[0, node] = tasks
+            each, whole, shape = (np.repeat(part[c : c + 1], 2, axis=0) for part in classes[1:4])
+            only = np.arange(each.shape[1]) == self._cores
+            each[0, ~only], each[1, only] = 0, 0
+            whole[0, : len(only)][~only], whole[0, len(only) :], whole[1, : len(only)][only] = 0, 0, 0
+            shape[0, GPU], shape[:, HOSTS] = 0, len(classes.hosts)
+            shape[:, TASK] = classes.shape[:, TASK].max() + 1 + np.arange(2)
+            parts = zip(classes[1:], (each, whole, shape, hosts), strict=True)
+            self.classes = Classes(classes.of, *(np.concatenate(pair) for pair in parts))
+            self.reasons = (*self.reasons, "", "")
+            self.__dict__.pop("_drawn", None)
+            self._made[key] = count, count + 1
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[tuple[int, bytes, bytes], tuple[int, int]]:
+        """Classes of suspended requests by class and place."""
+        return {}
+
     def resize(self, request: int, cores: int) -> None:
         """Change the size of a request that holds nothing, if it is moldable."""
         if self.sized is not None:
@@ -194,7 +257,7 @@ class DemandClasses:
 
     def of_pools(self, request: int) -> list[tuple[int, int]]:
         """Return indices and amounts of the pools that a request needs."""
-        return self._drawn[self.classes.of[request]]
+        return self._drawn[self._suspended.get(request, self.classes.of[request])]
 
     def reason(self, request: int) -> str:
         """Return why the empty machine cannot hold a request; empty if it can."""
@@ -262,7 +325,7 @@ def _hosts(wanted: IntArray, demands: Demands, capacity: Capacity) -> tuple[IntA
     lacks = []
     for at, (gpu, kinds, features, partitions) in enumerate(distinct.tolist()):
         words = _with_labels(capacity, demands.features.sets[features], demands.partitions.sets[partitions])
-        hosts[at] = words & _with_gpus(capacity, demands.gpu_kinds.sets[kinds]) if gpu else words
+        hosts[at] = ANY_NUMBER * (words & _with_gpus(capacity, demands.gpu_kinds.sets[kinds]) if gpu else words)
         lacks.append("features" if not words.any() else "" if hosts[at].any() else "gpu-kind")
     return hosts, of, lacks
 

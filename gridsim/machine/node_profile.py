@@ -30,6 +30,10 @@ TASKS, GPU, MIN_NODES, MAX_NODES, PER_NODE, EXCLUSIVE, HOSTS, TASK = range(8)
 """Columns of `Classes.shape`: limits of a demand, index of its set of eligible nodes, index of the demand of a task."""
 
 
+ANY_NUMBER = 1 << 40
+"""Tasks on an eligible node without its own limit."""
+
+
 class NodeProfile(NamedTuple):
     """Free amounts over time, and all holds.
 
@@ -81,7 +85,7 @@ class Classes(NamedTuple):
     shape : (classes, 8) int64
         Number of tasks, thousandths of GPU of each, limits, eligible nodes.
     hosts : (sets, n) int64
-        Whether each node is eligible.
+        Maximum number of tasks on each node: 0 on one that is not eligible, else usually `ANY_NUMBER`.
     """
 
     of: IntArray

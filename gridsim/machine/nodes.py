@@ -134,11 +134,14 @@ def fits_until_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped
 
 
 @verbs.ever_fits.register(Nodes)
-def ever_fits_on_nodes(machine, row):  # type: ignore[no-untyped-def]
-    if machine.floor.meta[ABSENT] == 0:
-        return True
+def ever_fits_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
+    floor, classes, sketch = machine.floor, machine.classes, machine.sketch
     # In the last block of each node, all requests have ended, and absences of unknown length remain.
-    return can_place(machine.floor, machine.classes, machine.sketch, machine.classes.of[row], NEVER - 1, NEVER)
+    if floor.meta[ABSENT] == 0 or can_place(floor, classes, sketch, classes.of[row], NEVER - 1, NEVER):
+        return 1
+    # Only before the begin of a known absence can a node have more capacity than in the end.
+    falls = floor.meta[PROMISED] > 0
+    return 2 if falls and first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER) >= 0 else 0
 
 
 @verbs.reserve.register(Nodes)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.record import BROKEN_BY, FAILURE, REASONS, Interruptions, Record, Status
+from gridsim.record import BROKEN_BY, FAILURE, PREEMPTED, REASONS, Interruptions, Record, Status
 
 
 def concerns_failures(record: Record) -> bool:
@@ -31,6 +31,8 @@ def lost_core_seconds(record: Record) -> FloatArray:
     held = np.where((start < NEVER) & (end < NEVER), end - start, 0)
     job, began, ended = record.earlier_runs()
     np.add.at(held, job, ended - began)
+    if record.interruptions is not None and (asleep := record.interruptions.suspended) is not None:
+        np.subtract.at(held, asleep[0], asleep[3] - asleep[2])
     checkpoint, restart = overhead_core_seconds(record)
     return record.given * seconds(held) - useful_core_seconds(record) - checkpoint - restart
 
@@ -43,7 +45,10 @@ def _last_runs(record: Record) -> tuple[IntArray, IntArray, npt.NDArray[np.int8]
 
 
 def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
-    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), and reason."""
+    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), and reason.
+
+    The reason of a piece of a chain that is not the last one is ``piece``.
+    """
     found = record.interruptions
     assert isinstance(found, Interruptions)
     start, end, status, _ = _last_runs(record)
@@ -51,7 +56,9 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
     job, *earlier = record.earlier_runs()
     rows = np.concatenate([job, last])
     began, ended = (np.concatenate(columns) for columns in zip(earlier, (start[last], end[last]), strict=True))
-    words = ["preempted"] * (len(job) - len(found.job)) + [REASONS[reason] for reason in found.reason.tolist()]
+    pieces = 0 if record.beyond is None else len(record.beyond.job)
+    words = [PREEMPTED] * (len(job) - len(found.job) - pieces)
+    words += [REASONS[reason] for reason in found.reason.tolist()] + ["piece"] * pieces
     reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
     words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
     order = np.lexsort((began, rows))
@@ -65,6 +72,7 @@ class Spent(NamedTuple):
     kept: IntArray
     checkpoints: IntArray
     checkpoint: IntArray
+    suspended: IntArray
     lost: IntArray
 
 
@@ -73,15 +81,17 @@ def spent_in_runs(record: Record) -> Spent:
     row, start, end, reason = runs_of(record)
     found = record.interruptions
     assert found is not None
+    asleep = found.suspended_us(row, start)
+    held = end - start - asleep
     if found.kept is None:
         done = np.array(reason) == Status.completed.name
         none: IntArray = np.zeros(len(row), dtype=np.int64)
-        return Spent(none, np.where(done, end - start, 0), none, none, np.where(done, 0, end - start))
+        return Spent(none, np.where(done, held, 0), none, none, asleep, np.where(done, 0, held))
     kept = found.kept
     order = np.lexsort((kept.start_us, kept.job))
     columns = (kept.restart_us, kept.kept_us, kept.checkpoints, kept.checkpoint_us)
     restart, work, count, writing = (column[order] for column in columns)
-    return Spent(restart, work, count, writing, end - start - restart - work - writing)
+    return Spent(restart, work, count, writing, asleep, held - restart - work - writing)
 
 
 def overhead_core_seconds(record: Record) -> tuple[FloatArray, FloatArray]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.model.time import IntArray
 
@@ -39,6 +40,8 @@ class Allocations:
         Time for which the run held them, ``[start, end)``, whole microseconds.
     gpu_row, gpu, gpu_share : (g,) int64
         GPUs: row of these columns, number of the GPU on its node, thousandths held.
+    resumed : (k,) bool or None
+        Rows in which a run resumes after a suspension; None for none.
     """
 
     nodes: tuple[str, ...]
@@ -52,6 +55,7 @@ class Allocations:
     gpu_row: IntArray
     gpu: IntArray
     gpu_share: IntArray
+    resumed: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.job)
@@ -79,10 +83,11 @@ class Allocations:
         gpus = np.flatnonzero(place[self.gpu_row] >= 0)
         gpus = gpus[np.argsort(place[self.gpu_row[gpus]], kind="stable")]
         job, start = self.job[rows], self.start_us[rows]
+        resumed = None if self.resumed is None else self.resumed[rows]
         return Allocations(
             nodes=self.nodes,
             job=job,
-            run=numbered_runs(job, start),
+            run=numbered_runs(job, start, resumed),
             node=self.node[rows],
             tasks=self.tasks[rows],
             amounts={name: column[rows] for name, column in self.amounts.items()},
@@ -91,6 +96,7 @@ class Allocations:
             gpu_row=place[self.gpu_row[gpus]],
             gpu=self.gpu[gpus],
             gpu_share=self.gpu_share[gpus],
+            resumed=resumed,
         )
 
     def gpu_texts(self) -> list[str]:
@@ -110,8 +116,10 @@ class Allocations:
         return found
 
 
-def numbered_runs(job: IntArray, start: IntArray) -> IntArray:
+def numbered_runs(job: IntArray, start: IntArray, resumed: npt.NDArray[np.bool_] | None = None) -> IntArray:
     """Return the number of each row's run within its job, from 1; rows are sorted by job, then start.
+
+    Rows with *resumed* belong to the run of the row before.
 
     Examples
     --------
@@ -121,6 +129,7 @@ def numbered_runs(job: IntArray, start: IntArray) -> IntArray:
     if not len(job):
         return np.zeros(0, dtype=np.int64)
     first = np.r_[True, job[1:] != job[:-1]]
-    runs = np.cumsum(first | np.r_[True, start[1:] != start[:-1]])
+    new = np.r_[True, start[1:] != start[:-1]]
+    runs = np.cumsum(first | (new if resumed is None else new & ~resumed))
     numbers: IntArray = runs - runs[first][np.cumsum(first) - 1] + 1
     return numbers

@@ -1,4 +1,4 @@
-"""Maintenance windows and drains of nodes, which are announced before they begin."""
+"""Maintenance windows, drains and reservations of nodes, which are announced before they begin."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any, Literal, get_args
 
 from gridsim.errors import InputError, check_keys, located
 from gridsim.files import read_toml
-from gridsim.model.dates import instant
+from gridsim.model.dates import duration, instant
+from gridsim.model.site_file.reservations import is_reservations, window_tables
 from gridsim.model.site_file.syntax import expanded
 from gridsim.model.time import NEVER, to_us
 
-WindowKind = Literal["maintenance", "drain"]
+WindowKind = Literal["maintenance", "drain", "reservation"]
 AtBegin = Literal["requeue", "wait"]
 Time = float | str
 """Seconds of the simulation, or a text such as ``51h`` or ``2026-11-21T07:00``."""
@@ -27,21 +28,27 @@ class Window:
 
     Parameters
     ----------
-    nodes : sequence of str
-        Names or host lists such as ``n-[0-7]``, of a grid ``cluster/node``; ``ALL`` for all nodes.
+    nodes : sequence of str, or int
+        Names or host lists such as ``n-[0-7]``, of a grid ``cluster/node``; ``ALL`` for all nodes. For a reservation
+        also a number of nodes: the first ones that are in no window with named nodes at that time.
     begin, end : float or str
         Interval, s, or dates if the log has dates; *end* infinite if it is unknown.
-    kind : {"maintenance", "drain"}
-        Reason of the absence.
+    kind : {"maintenance", "drain", "reservation"}
+        Reason of the absence; a reservation is an absence only for requests of others than its members.
     announced : float or str, optional
         Instant from which schedulers know it; by default *begin*.
     at_begin : {"requeue", "wait"}, optional
         What happens to jobs that run on the nodes at *begin*: they are interrupted as by a failure (default of
-        ``maintenance``), or run to their end (default of ``drain``), and no other job starts there.
+        ``maintenance``), or run to their end (default of the others), and no other job starts there.
     deleted : float or str, optional
         Instant at which the window ends early, or before its begin is cancelled; unknown before.
     id : str
         Identifier. A window with the same identifier that is announced later replaces this one from then on.
+    users, accounts : sequence of str
+        Members of a reservation: jobs whose label ``reservation`` is its identifier, and that have one of these users
+        or accounts.
+    node_cores : int, optional
+        Cores of each node that are reserved, and no other resources; by default whole nodes.
     origin : str
         File that contains it, for errors.
 
@@ -51,7 +58,7 @@ class Window:
     True
     """
 
-    nodes: Sequence[str]
+    nodes: Sequence[str] | int
     begin: Time
     end: Time = math.inf
     kind: WindowKind = "maintenance"
@@ -59,15 +66,29 @@ class Window:
     at_begin: AtBegin | None = None
     deleted: Time | None = None
     id: str = ""
+    users: Sequence[str] = ()
+    accounts: Sequence[str] = ()
+    node_cores: int | None = None
     origin: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for name, known in (("kind", WindowKind), ("at_begin", AtBegin)):
             if (value := getattr(self, name)) is not None and value not in get_args(known):
                 raise InputError(f"is {value!r}; expected one of {', '.join(get_args(known))}", field=name)
-        names = self.nodes
-        if isinstance(names, str) or not all(isinstance(it, str) for it in names):
-            raise InputError(f"is {names!r}; expected a list of names, such as ['n-0', 'n-[4-7]']", field="nodes")
+        reserves = self.kind == "reservation"
+        for name in ("nodes", "users", "accounts"):
+            names = getattr(self, name)
+            if name == "nodes" and reserves and isinstance(names, int) and names > 0:
+                continue
+            if isinstance(names, str | int) or not all(isinstance(it, str) for it in names):
+                raise InputError(f"is {names!r}; expected a list of names, such as ['n-0', 'n-[4-7]']", field=name)
+        if self.node_cores is not None and (not isinstance(self.node_cores, int) or self.node_cores < 1):
+            raise InputError(f"is {self.node_cores!r}; expected a number of cores from 1", field="node_cores")
+        given = bool(self.users or self.accounts)
+        if reserves and not (self.id and given):
+            raise InputError("is missing for a reservation, which jobs name", field="users" if self.id else "id")
+        if not reserves and (given or self.node_cores is not None):
+            raise InputError(f"is '{self.kind}'; only a reservation has users, accounts or node_cores", field="kind")
 
     @property
     def stops(self) -> bool:
@@ -77,8 +98,10 @@ class Window:
     def written(self) -> dict[str, Any]:
         """Return the parameters that are given as JSON types."""
         values = {name: getattr(self, name) for name in _KEYS}
-        values["nodes"] = list(self.nodes)
-        return {name: value for name, value in values.items() if value not in (None, math.inf, "")}
+        lists = {
+            name: list(values[name]) for name in ("nodes", "users", "accounts") if not isinstance(values[name], int)
+        }
+        return {name: value for name, value in (values | lists).items() if value not in (None, math.inf, "", [])}
 
 
 @dataclass(frozen=True)
@@ -94,6 +117,9 @@ class PlannedWindow:
     deleted: int
     stops: bool
     origin: str
+    users: frozenset[str] = frozenset()
+    accounts: frozenset[str] = frozenset()
+    node_cores: int | None = None
 
     @property
     def over(self) -> int:
@@ -126,11 +152,31 @@ def planned(windows: Sequence[Window], names: Sequence[str], provenance: Mapping
                 raise InputError(f"is {it.end}, before begin ({it.begin})", field="end")
             if end >= NEVER and announced < begin:
                 raise InputError("is given without end; such a window is known from its begin", field="announced")
-            listed = [name for text in it.nodes for name in (names if text.upper() == "ALL" else expanded(text))]
-        nodes = tuple(dict.fromkeys(listed))
-        found.append(PlannedWindow(it.id, it.kind, nodes, begin, end, announced, deleted, it.stops, it.origin))
+            texts = () if isinstance(it.nodes, int) else it.nodes
+            listed = [name for text in texts for name in (names if text.upper() == "ALL" else expanded(text))]
+        times = (begin, end, announced, deleted, it.stops, it.origin)
+        members = (frozenset(it.users), frozenset(it.accounts), it.node_cores)
+        found.append(PlannedWindow(it.id, it.kind, tuple(dict.fromkeys(listed)), *times, *members))
+    counts = {at: it.nodes for at, it in enumerate(windows) if isinstance(it.nodes, int)}
+    chosen = {
+        at: replace(found[at], nodes=_first_nodes(found[at], count, found, names)) for at, count in counts.items()
+    }
+    found = [chosen.get(at, each) for at, each in enumerate(found)]
     kept = [replace(each, deleted=min([each.deleted, *_replaced(each, found)])) for each in found]
     return [each for each in kept if each.nodes and each.end > each.begin and each.over > each.announced]
+
+
+def _first_nodes(
+    window: PlannedWindow, count: int, windows: Sequence[PlannedWindow], names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the first nodes that are in no window with named nodes at the same time."""
+    others = [it for it in windows if it.begin < window.end and window.begin < it.end]
+    taken = {node for it in others for node in it.nodes if it.id != window.id}
+    free = [node for node in names if node not in taken]
+    if len(free) < count:
+        message = f"is {count}, but {len(free)} nodes are in no other window at that time"
+        raise InputError(message, path=window.origin or None, field=f"window.{window.id}.nodes")
+    return tuple(free[:count])
 
 
 def _replaced(window: PlannedWindow, windows: Sequence[PlannedWindow]) -> list[int]:
@@ -140,11 +186,15 @@ def _replaced(window: PlannedWindow, windows: Sequence[PlannedWindow]) -> list[i
 
 
 def _at(value: Time, field: str, provenance: Mapping[str, Any]) -> int:
-    seconds = instant(value, field, provenance) if isinstance(value, str) else float(value)
+    date, _, more = str(value).partition(_PLUS)
+    seconds = instant(date, field, provenance) + duration(more or "0", field) if isinstance(value, str) else value
     if not seconds >= 0:
         raise InputError(f"is {value!r}; expected a time from 0", field=field)
     return min(to_us(seconds), NEVER)
 
+
+_PLUS = " + "
+"""Between a date and a number of seconds that is added to it, for windows of rolling maintenance."""
 
 _KEYS = tuple(it.name for it in fields(Window) if it.name != "origin")
 _ROLLING = ("id", "nodes", "at_once", "begin", "length", "gap", "announced", "kind", "at_begin")
@@ -179,6 +229,8 @@ def windows_from(tables: Any, origin: object = "the recipe") -> list[Window]:
                     raise InputError("is missing", field=name)
             if rolling:
                 found += _rolling(table, f"{table.get('id', f'rolling-{number}')}")
+            elif isinstance(table["nodes"], bool):
+                raise InputError(f"is {table['nodes']!r}; expected names, or a number", field="nodes")
             else:
                 times = {name: _time(table[name], name) for name in _TIMES if name in table}
                 found.append(Window(**{**table, **times}))
@@ -198,23 +250,30 @@ def _time(value: Any, field: str) -> Time:
 
 def _rolling(table: Mapping[str, Any], name: str) -> list[Window]:
     values = {"gap": 0, **table}
-    for key in ("begin", "length", "gap", "at_once"):
+    for key in ("length", "gap", "at_once"):
         value = values.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < (key in ("length", "at_once")):
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < (key != "gap"):
             raise InputError(f"is {value!r}; expected a number", field=key)
+    values |= {name: _time(values[name], name) for name in ("begin", "announced") if name in values}
     more = {key: values[key] for key in ("kind", "announced", "at_begin") if key in values}
     whole_list = Window(values["nodes"], 0).nodes
+    assert not isinstance(whole_list, int)
     nodes = [node for text in whole_list for node in expanded(text)]
     each, length, step = int(values["at_once"]), float(values["length"]), float(values["length"] + values["gap"])
-    begins = [float(values["begin"]) + k * step for k in range(math.ceil(len(nodes) / each))]
-    return [
-        Window(tuple(nodes[k * each : (k + 1) * each]), begin, begin + length, id=f"{name}-{k}", **more)
-        for k, begin in enumerate(begins)
-    ]
+    found = []
+    for k in range(math.ceil(len(nodes) / each)):
+        begin, end = (_later(values["begin"], after) for after in (k * step, k * step + length))
+        found.append(Window(tuple(nodes[k * each : (k + 1) * each]), begin, end, id=f"{name}-{k}", **more))
+    return found
+
+
+def _later(begin: Time, seconds: float) -> Time:
+    """Return an instant so many seconds after another, which may be a date of an unknown clock."""
+    return f"{begin}{_PLUS}{seconds:.12g}" if isinstance(begin, str) else begin + seconds
 
 
 def read_windows(path: str | Path) -> list[Window]:
-    """Read windows from a TOML file with tables ``[[window]]``.
+    """Read windows from a TOML file with tables ``[[window]]``, or from the output of ``scontrol show reservation``.
 
     Raises
     ------
@@ -222,7 +281,7 @@ def read_windows(path: str | Path) -> list[Window]:
         With file and key, for a file that is no TOML, unknown keys, and invalid values.
     """
     path = Path(path)
-    table = read_toml(path)
+    table = {"window": window_tables(path)} if is_reservations(path) else read_toml(path)
     check_keys(table, ("window",), "windows", path)
     with located(path):
         return [replace(it, origin=str(path)) for it in windows_from(table.get("window", []), path)]

@@ -20,7 +20,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
-from gridsim.policy.protocols import CapacityChange, Nodes, Pieces, Placement, call, name_of
+from gridsim.policy.protocols import Absence, CapacityChange, Nodes, Pieces, Placement, call, name_of
 from gridsim.policy.queue import ClusterView
 
 
@@ -134,16 +134,20 @@ class PlacementLog:
     def change(self, change: CapacityChange, now: int) -> None:
         """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""
         for absence in change.restored:
-            verbs.restore(self._machine, now, *absence)
-        for absence in change.lost:
-            while code := verbs.remove(self._machine, now, *absence):
+            verbs.restore(self._machine(absence), now, *absence[:-1])
+        for absence in (*change.lost, *change.held):
+            while code := verbs.remove(self._machine(absence), now, *absence[:-1]):
                 self.holdings.grow(code)
 
-    @property
-    def _machine(self) -> Machine:
+    def _machine(self, absence: Absence) -> Machine:
+        """Return the machine, with the absent amounts as the capacity of the node if only these are absent."""
         held, own = self.holdings, (self.blocked, self.fresh, self.state)
         rule: Any = held.rule
-        profile = NodeProfile(*held.floor), Classes(*held.classes), Workspace(*held.sketch), Rule(*rule)
+        floor = NodeProfile(*held.floor)
+        if absence.amounts is not None:
+            floor = floor._replace(capacity=np.zeros_like(floor.capacity))
+            floor.capacity[absence.node, :-1] = absence.amounts
+        profile = floor, Classes(*held.classes), Workspace(*held.sketch), Rule(*rule)
         return Machine(*profile, Log(*self.log), *own, running=self.log[0], counts=self.state)  # both are not used
 
     def take(self) -> tuple[IntArray, Place]:

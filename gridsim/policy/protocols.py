@@ -262,11 +262,16 @@ class Stop(NamedTuple):
     """A running request that is stopped, and *then*, the consequence.
 
     *by* is the request that needs its resources; -1 if there is no specific one.
+
+    With *grace* the run works on for so long, whole microseconds, and then leaves, after a last checkpoint if *then* is
+    ``checkpoint``; the cluster calls `Scheduler.ended`, and submits the request again. It decides again in the same
+    instant if a run left at once. Without, the run is stopped at once, and the scheduler has recorded this.
     """
 
     request: int
     then: Then
     by: int = -1
+    grace: int | None = None
 
 
 class Decision(NamedTuple):
@@ -305,6 +310,8 @@ class Absence(NamedTuple):
         The interval; *end* is `NEVER` if the return is unknown.
     announced : bool
         Whether it was announced before it began.
+    amounts : tuple of int or None
+        What is absent of each resource of the node, sorted by name, and of each of its GPUs; None for all of it.
     """
 
     node: int
@@ -312,6 +319,7 @@ class Absence(NamedTuple):
     begin: int
     end: int = NEVER
     announced: bool = False
+    amounts: tuple[int, ...] | None = None
 
 
 class CapacityChange(NamedTuple):
@@ -324,11 +332,17 @@ class CapacityChange(NamedTuple):
         whose end changes is in both.
     requeued : sequence of int
         Stopped requests that are queued again at this instant, at their previous places in the queue.
+    held : sequence of Absence
+        Absences for which a plan need not be made again: what was not available before either.
+    reserved : sequence of int
+        Numbers of the reservations that are announced, begin or are over at this instant.
     """
 
     lost: Sequence[Absence] = ()
     restored: Sequence[Absence] = ()
     requeued: Sequence[int] = ()
+    held: Sequence[Absence] = ()
+    reserved: Sequence[int] = ()
 
 
 class Answers(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,6 +30,18 @@ def readable(column: IntArray) -> IntArray:
     view = column.view()
     view.setflags(write=False)
     return view
+
+
+class RunProgress(Protocol):
+    """Progress of running requests with checkpoints; times in whole microseconds."""
+
+    def lost(self, request: int, passed: int) -> int:
+        """Return the time that a run would lose if it was stopped *passed* after its start."""
+        ...
+
+    def cost(self, request: int) -> int | None:
+        """Return the duration of a checkpoint of a request; None for one without checkpoints."""
+        ...
 
 
 class Requests:
@@ -96,6 +108,7 @@ class Requests:
         self.moves = spare > 0 or moves or workload.reactions is not None
         self.stopped: set[int] = set()
         self.earlier: dict[int, tuple[int, int]] = {}
+        self.progress: RunProgress | None = None
         # The workload's columns must not change.
         self.submit, self.deadline = (time.copy() if self.moves else readable(time) for time in times)
         self.moldable = workload.moldable

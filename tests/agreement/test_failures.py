@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -12,17 +13,19 @@ from gridsim.metrics.availability import runs_of
 from gridsim.model import windows as windows_of
 from gridsim.model.failures import Failures
 from gridsim.options import Run
-from tests.oracles.failures import Job, Machine, Simulation, Window
+from tests.oracles.failures import Job, Machine, Reservation, Simulation, Window
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 LAST = 1500
 """A second after the end of every run."""
 
 
-def _drawn(rng: random.Random) -> tuple[list[tuple[int, int]], list[Job], list[tuple[list[int], int, float]]]:
+def _drawn(
+    rng: random.Random, most: int = 9
+) -> tuple[list[tuple[int, int]], list[Job], list[tuple[list[int], int, float]]]:
     nodes = [(rng.randint(1, 4), rng.choice((0, 4, 8))) for _ in range(rng.randint(1, 4))]
     jobs: list[Job] = []
-    for number in range(1, rng.randint(2, 9)):
+    for number in range(1, rng.randint(2, most)):
         runtime = rng.randint(1, 20)
         tasks = rng.randint(1, len(nodes) + 1)
         jobs.append(
@@ -52,7 +55,8 @@ def _found(
     policy: str,
     options: Failures,
     instant: str = "batched",
-) -> list[tuple[int, int, int, str, dict[int, int]]]:
+) -> tuple[list[tuple[int, int, int, str, dict[int, int]]], dict[int, str]]:
+    """Runs, and the statuses of jobs."""
     machine = gs.Platform.of_nodes(
         [
             gs.NodeGroup(group=str(at), count=1, capacity={"cores": cores, "memory": memory}, names=(str(at),))
@@ -74,7 +78,13 @@ def _found(
                 for job in jobs
             ]
         ),
+        labels={
+            name: [names.index(job[name]) if job.get(name) else -1 for job in jobs]
+            for name, names in _NAMES.items()
+            if any(job.get(name) for job in jobs)
+        },
     )
+    workload = replace(workload, names={name: names for name, names in _NAMES.items() if name in workload.labels})
     record = gs.simulate(
         workload, platform=machine, policy=policy, options=Run(failures=options, instant=instant)
     ).record
@@ -86,11 +96,15 @@ def _found(
     ):
         places.setdefault((row, start), {})[node] = tasks
     rows, starts, ends, reasons = runs_of(record)
-    return [
+    runs = [
         (int(workload.job[row]), start // 10**6, end // 10**6, reason, places[row, start])
         for row, start, end, reason in zip(rows.tolist(), starts.tolist(), ends.tolist(), reasons, strict=True)
         if end > start
     ]
+    return runs, dict(zip(workload.job.tolist(), record.status_names.tolist(), strict=True))
+
+
+_NAMES = {"reservation": ("a", "b", "c"), "user": ("ann", "bob")}
 
 
 def _cases(count: int, first: int = 0) -> list[int]:
@@ -108,10 +122,49 @@ def _windows(rng: random.Random, nodes: int) -> list[Window]:
     return found
 
 
-def _compare(seed: int) -> None:
+def _reservations(rng: random.Random, nodes: list[tuple[int, int]], jobs: list[Job]) -> list[Reservation]:
+    """Reservations of which none has cores of another one, and jobs that name them, or unknown ones."""
+    found: list[Reservation] = []
+    for _ in range(rng.randint(1, 4)):
+        begin, length = rng.randint(0, 30), rng.randint(10, 60)
+        announced = max(0, begin - rng.choice((0, 10, 40)))
+        deleted = rng.choice((math.inf, math.inf, math.inf, announced + rng.randint(1, begin + length - announced)))
+        where = sorted(rng.sample(range(len(nodes)), rng.randint((len(nodes) + 1) // 2, len(nodes))))
+        users = rng.choice((["ann"], ["ann"], ["ann", "bob"]))
+        cores = rng.choice((None, None, 1, 2))
+        stops = rng.random() < 0.2
+        it = Reservation(rng.choice("ab"), where, cores, users, begin, begin + length, announced, deleted, stops)
+        if all(it.name != other.name or it.announced != other.announced for other in found):
+            found.append(it)
+    for at, it in enumerate(found):
+        later = [other.announced for other in found if other.name == it.name and other.announced > it.announced]
+        found[at] = it._replace(deleted=min([it.deleted, *later]))
+    kept: list[Reservation] = []
+    for it in found:
+        there = [other for other in kept if other.begin < it.over and it.begin < other.over]
+        sizes = [it.size(nodes[node])[0] + max([0, *_others(node, nodes, there)]) for node in it.nodes]
+        if all(size <= nodes[node][0] for size, node in zip(sizes, it.nodes, strict=True)) and it.over > it.announced:
+            kept.append(it)
+    for job in jobs:
+        names = [it.name for it in kept] * 3
+        job["user"], job["reservation"] = (
+            rng.choice(("ann",) * 6 + ("bob",)),
+            rng.choice((None, None, None, *names, "c")),
+        )
+        if job["reservation"] and rng.random() < 0.8:
+            job["memory"], job["tasks"] = 0, rng.randint(1, len(nodes))
+    return kept
+
+
+def _others(node: int, nodes: list[tuple[int, int]], there: list[Reservation]) -> list[int]:
+    return [other.size(nodes[node])[0] for other in there if node in other.nodes]
+
+
+def _compare(seed: int, *, reserve: bool = False) -> None:
     rng = random.Random(seed)
-    nodes, jobs, failures = _drawn(rng)
+    nodes, jobs, failures = _drawn(rng, 20 if reserve else 9)
     windows = _windows(rng, len(nodes))
+    reservations = _reservations(rng, nodes, jobs) if reserve else []
     behind, delay, announced, k = rng.random() < 0.3, rng.choice((0, 0, 3)), rng.random() < 0.5, rng.randint(0, 3)
     options = Failures(
         [([str(node) for node in hit], down, up) for hit, down, up in failures],
@@ -125,6 +178,21 @@ def _compare(seed: int) -> None:
                 deleted=it.deleted,
             )
             for it in windows
+        ]
+        + [
+            windows_of.Window(
+                [str(node) for node in it.nodes],
+                it.begin,
+                it.end,
+                "reservation",
+                it.announced,
+                "requeue" if it.stops else None,
+                it.deleted,
+                it.name,
+                it.users,
+                node_cores=it.cores,
+            )
+            for it in reservations
         ],
         repair="announced" if announced else "unknown",
         requeue="behind" if behind else "original",
@@ -132,12 +200,16 @@ def _compare(seed: int) -> None:
     )
     for policy in POLICIES:
         fits = [job for job in jobs if Machine(nodes, [], False).place(job, 0, 0, []) is not None]
-        oracle = Simulation(Machine(nodes, failures, announced, windows), fits, policy, k=k, behind=behind, delay=delay)
+        machine = Machine(nodes, failures, announced, windows, reservations)
+        oracle = Simulation(machine, fits, policy, k=k, behind=behind, delay=delay)
         expected = [run for run in oracle.run(LAST) if run[2] > run[1]]
-        found = _found(nodes, jobs, failures, f"depth?k={k}" if policy == "depth" else policy, options)
+        found, statuses = _found(nodes, jobs, failures, f"depth?k={k}" if policy == "depth" else policy, options)
         place = {job["id"]: at for at, job in enumerate(sorted(jobs, key=lambda job: (job["submit"], job["id"])))}
         expected.sort(key=lambda run: (place[run[0]], run[1]))
         assert found == expected, (seed, policy)
+        small = {job["id"] for job in jobs} - {job["id"] for job in fits}
+        assert {job for job, status in statuses.items() if status == "rejected"} == oracle.rejected | small
+        assert {job for job, status in statuses.items() if status == "cancelled"} == oracle.cancelled
 
 
 @pytest.mark.parametrize("seed", [*_cases(300), 402])
@@ -150,6 +222,19 @@ def test_runs_are_those_of_a_second_implementation(seed: int) -> None:
 def test_more_runs_are_those_of_a_second_implementation(part: int) -> None:
     for seed in _cases(485, 300 + 485 * part):
         _compare(seed)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_runs_with_reservations_are_those_of_a_second_implementation(part: int) -> None:
+    for seed in _cases(15, 20_000 + 15 * part):
+        _compare(seed, reserve=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(20))
+def test_more_runs_with_reservations_are_those_of_a_second_implementation(part: int) -> None:
+    for seed in _cases(400, 21_000 + 400 * part):
+        _compare(seed, reserve=True)
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])

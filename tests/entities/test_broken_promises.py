@@ -210,8 +210,7 @@ def check(record: Record, announced: int, *, extends: bool) -> None:
     assert told is not None
     assert promises is not None
     kinds = {it.kind for it in violations(record, overrun="extend" if extends else "kill")}
-    of_checkpoints = {"wrong-end", "two-runs-at-once", "wrong-status"}  # their time is in no run time of the workload
-    assert kinds <= (of_checkpoints if told.kept else set())
+    assert kinds == set()
     assert np.isin(record.status_names, ["completed", "killed_walltime", "unadmitted", "rejected"]).all()
     made = promises.granted_us < NEVER
     assert record.ran[made].all()
@@ -258,4 +257,12 @@ def test_deadlines_of_moldable_jobs_under_failures_are_refused_by_name(policy: s
     jobs = jobs_of(submit=[0], runtime=[10], cores=[2], deadline=[20])
     with pytest.raises(InputError, match=r"are not supported by .*capacity_changed") as error:
         run(jobs, policy, Failures([(["n-0"], 5, 6)]))
+    assert error.value.exit_code == 2
+
+
+def test_deadlines_with_reservations_are_refused_by_name() -> None:
+    jobs = jobs_of(submit=[0], runtime=[10], cores=[2], deadline=[20])
+    window = Window(["n-0"], 50, 60, kind="reservation", users=("ann",), id="r")
+    with pytest.raises(InputError, match="not supported with guaranteed deadlines") as error:
+        run(jobs, "qops", Failures(windows=[window]))
     assert error.value.exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.windows import Window, planned, read_windows, windows_from
 
 NODES = ("n-0", "n-1", "n-2", "n-3")
+RESERVED: dict[str, Any] = {"kind": "reservation", "id": "r", "nodes": ["n-0"], "begin": 0, "end": 9, "users": ["ann"]}
 DATED = {"clock": {"origin": 0, "zone": "UTC"}}
 
 
@@ -73,7 +75,15 @@ def test_rolling_maintenance_is_a_list_of_windows() -> None:
         ({"nodes": ["n-0"]}, "window.0.begin': is missing"),
         ({"begin": 0}, "window.0.nodes': is missing"),
         ({"nodes": "n-0", "begin": 0}, "expected a list of names"),
-        ({"nodes": ["n-0"], "begin": 0, "kind": "reservation"}, "expected one of maintenance, drain"),
+        ({"nodes": ["n-0"], "begin": 0, "kind": "closed"}, "expected one of maintenance, drain, reservation"),
+        ({"nodes": ["n-0"], "begin": 0, "kind": "reservation", "users": ["ann"]}, "window.0.id': is missing"),
+        ({"nodes": ["n-0"], "begin": 0, "kind": "reservation", "id": "r"}, "window.r.users': is missing"),
+        ({"nodes": ["n-0"], "begin": 0, "users": ["ann"]}, "kind': is 'maintenance'; only a reservation has users"),
+        ({"nodes": 2, "begin": 0}, "nodes': is 2; expected a list of names"),
+        ({**RESERVED, "nodes": 0}, "nodes': is 0; expected a list of names"),
+        ({**RESERVED, "nodes": True}, "nodes': is True; expected names, or a number"),
+        ({**RESERVED, "accounts": "a"}, "accounts': is 'a'; expected a list of names"),
+        ({**RESERVED, "node_cores": 0}, "node_cores': is 0; expected a number of cores from 1"),
         ({"nodes": ["n-0"], "begin": 0, "at_begin": "kill"}, "expected one of requeue, wait"),
         ({"nodes": ["n-0"], "begin": True}, "expected seconds, or a text"),
         ({"nodes": ["n-0"], "begin": 0, "size": 4}, "size"),
@@ -99,3 +109,68 @@ def test_a_wrong_table_is_an_error(table: dict[str, Any], what: str) -> None:
 def test_a_wrong_time_is_an_error(window: Window, what: str) -> None:
     with pytest.raises(InputError, match=what):
         planned([window], NODES, {})
+
+
+def test_rolling_maintenance_from_a_date_lasts_its_seconds_through_a_change_of_the_clock() -> None:
+    dates = {"header": {"UnixStartTime": ["1792864800"], "TimeZoneString": ["Europe/Berlin"]}}  # 2026-10-24T20:00
+    table = {"nodes": ["n-[0-1]"], "at_once": 1, "begin": datetime(2026, 10, 24, 22), "length": 7200, "gap": 3600}
+    table["announced"] = datetime(2026, 10, 24, 21)
+    found = planned(windows_from([table]), ["n-0", "n-1"], dates)
+    hour = 3600 * 10**6
+    assert [(it.begin // hour, it.end // hour, it.announced // hour) for it in found] == [(2, 4, 1), (5, 7, 1)]
+    with pytest.raises(InputError, match="but the log has no start date"):
+        planned(windows_from([table]), ["n-0", "n-1"], {})
+
+
+def test_rolling_maintenance_from_a_duration() -> None:
+    found = planned(windows_from([{"nodes": ["a", "b"], "at_once": 1, "begin": "2h", "length": 60}]), ["a", "b"], {})
+    assert [(it.begin // 10**6, it.end // 10**6) for it in found] == [(7200, 7260), (7260, 7320)]
+
+
+def test_a_number_of_nodes_is_the_first_that_no_other_window_names() -> None:
+    windows = [
+        Window(2, 10, 20, "reservation", id="r", users=["ann"]),
+        Window(["n-0"], 0, 10),
+        Window(["n-1"], 19, 30),
+    ]
+    assert planned(windows, NODES, {})[0].nodes == ("n-0", "n-2")
+    with pytest.raises(InputError, match=r"window\.r\.nodes': is 4, but 3 nodes are in no other window"):
+        planned([Window(4, 10, 20, "reservation", id="r", users=["ann"]), windows[2]], NODES, {})
+
+
+def test_reservations_of_slurm_are_windows(tmp_path: Path) -> None:
+    file = tmp_path / "reservations"
+    file.write_text(
+        "ReservationName=a StartTime=1970-01-01T01:00:00 EndTime=1970-01-01T02:00:00 Duration=01:00:00\n"
+        "   Nodes=n-[0-1] NodeCnt=2 CoreCnt=4 Features=(null) Flags=SPEC_NODES\n"
+        "     NodeName=n-[0-1] CoreIDs=0-1\n"
+        "   TRES=cpu=4\n   Users=ann,bob Accounts=(null) Licenses=(null) State=INACTIVE\n\n"
+        "ReservationName=m StartTime=1970-01-01T03:00:00 EndTime=1970-01-01T04:00:00 Created=1970-01-01T00:10:00\n"
+        "   Nodes=ALL Flags=MAINT,IGNORE_JOBS Users=root Accounts=(null)\n"
+        "ReservationName=l StartTime=1970-01-01T03:00:00 EndTime=1970-01-01T04:00:00 Nodes=(null) Users=ann\n"
+    )
+    one, two = planned(read_windows(file), NODES, DATED)
+    assert (one.id, one.kind, one.nodes, one.begin, one.announced) == (
+        "a",
+        "reservation",
+        NODES[:2],
+        36 * 10**8,
+        36 * 10**8,
+    )
+    assert (one.users, one.accounts, one.node_cores, one.stops) == ({"ann", "bob"}, frozenset(), 2, False)
+    assert (two.id, two.kind, two.nodes, two.announced, two.stops) == ("m", "maintenance", NODES, 6 * 10**8, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Flags=DAILY Users=ann", "field 'Flags': of reservation 'a': it is repeated or has a floating start"),
+        ("Users=-ann", "field 'Users': of reservation 'a': it excludes users"),
+        ("NodeName=n-0 CoreIDs=0 NodeName=n-1 CoreIDs=0-1 Users=ann", "field 'CoreIDs': .* different numbers of cores"),
+    ],
+)
+def test_a_reservation_of_slurm_that_is_not_supported_is_an_error(text: str, what: str, tmp_path: Path) -> None:
+    file = tmp_path / "reservations"
+    file.write_text(f"\nReservationName=a StartTime=1970-01-01T01:00:00 EndTime=1970-01-01T02:00:00 Nodes=n-0 {text}\n")
+    with pytest.raises(InputError, match=f"line 2, {what}"):
+        read_windows(file)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gridsim.errors import InputError, located
@@ -101,6 +102,55 @@ def read_reservations(
     for number, words in _records(path, lines):
         found += _reservation(_Record(path, number, words, clock), nodes, ignored)
     return tuple(found), ignored
+
+
+def is_reservations(path: Path) -> bool:
+    """Return whether a file is the output of ``scontrol show reservation``."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(200).lstrip().startswith(("ReservationName=", "No reservations"))
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def window_tables(path: Path) -> list[dict[str, Any]]:
+    """Return the reservations of a file as tables for `gridsim.model.windows.windows_from`.
+
+    Those of no nodes are left out. ``MAINT`` is maintenance, which lets running jobs end. Other flags have no effect.
+
+    Raises
+    ------
+    InputError
+        For a reservation that is repeated, has a floating start, excludes users, or has different cores of nodes.
+    """
+    found: list[dict[str, Any]] = []
+    for number, words in _records(path, lines_of(path, f"the output of {COMMAND}")):
+        record = _Record(path, number, words, SiteClock())
+        flags = {word.partition("=")[0] for word in record.text("Flags").upper().split(",")}
+        begin, end, name = record.text("StartTime"), record.text("EndTime"), record.text("ReservationName")
+        cores = set(_listed_cores(record).values())
+        members = {key: record.text(key).split(",") for key in ("users", "accounts") if record.text(key)}
+        refused = {
+            "Flags": flags & {*_PERIODS, "TIME_FLOAT"} and "is repeated or has a floating start",
+            "CoreIDs": len(cores) > 1 and "has different numbers of cores on its nodes",
+            "Users": any(it.startswith("-") for each in members.values() for it in each) and "excludes users",
+            "StartTime": not begin and "has no start",
+        }
+        for field, why in refused.items():
+            if why:
+                message = f"of reservation '{name}': it {why}, which only the policy slurm supports"
+                raise InputError(message, path=path, line=number, field=field)
+        if not record.text("Nodes"):
+            continue
+        table: dict[str, Any] = {"id": name, "nodes": [record.text("Nodes")], "begin": begin}
+        if end.upper() not in ("", "UNKNOWN", "NONE") and end > begin:
+            table |= {"end": end} | ({"announced": record.text("Created")} if record.text("Created") else {})
+        if "MAINT" in flags:
+            table |= {"kind": "maintenance", "at_begin": "wait"}
+        else:
+            table |= {"kind": "reservation", **members, **({"node_cores": cores.pop()} if cores else {})}
+        found.append(table)
+    return found
 
 
 def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -250,16 +300,22 @@ def _idle(words: Sequence[tuple[str, str, str]], record: _Record) -> int | None:
 
 def _cores(record: _Record, sizes: Mapping[str, int], names: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Return the cores of partially reserved nodes: as listed by node, else up to the total of ``CoreCnt``."""
-    listed: dict[str, int] = {}
-    for key, value in record.words.items():
-        if key.startswith("cores of "):
-            for name in record.expanded("NodeName", key.removeprefix("cores of ")):
-                listed[name] = record.count("CoreIDs", value)
+    listed = _listed_cores(record)
     count = record.text("CoreCnt") or str(_cpus(record.text("TRES")) or "")
     if not listed and count.isdecimal() and len(count) < 16 and 0 < int(count) < sum(sizes[name] for name in names):
         each, more = divmod(int(count), len(names))
         listed = {name: each + (row < more) for row, name in enumerate(names)}
     return tuple((name, cores) for name, cores in listed.items() if name in names and cores < sizes[name])
+
+
+def _listed_cores(record: _Record) -> dict[str, int]:
+    """Return the number of cores that are listed for single nodes."""
+    return {
+        name: record.count("CoreIDs", value)
+        for key, value in record.words.items()
+        if key.startswith("cores of ")
+        for name in record.expanded("NodeName", key.removeprefix("cores of "))
+    }
 
 
 def _cpus(text: str) -> int:

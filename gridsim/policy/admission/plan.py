@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -11,13 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
-from gridsim.machine.allocations_over_time import Holdings
+from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE, no_bounds
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
-from gridsim.machine.running_set import RUNNING, TOTAL, most_running
+from gridsim.machine.running_set import RUNNING, TOTAL, begin_running, most_running
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
@@ -494,6 +494,59 @@ class Plan:
         rows, starts = self.order().copy(), self.planned_starts().copy()
         at = int(np.searchsorted(starts, start := int(self.began[request]) - NEVER, side="right"))
         self._set_waiting(np.insert(rows, at, request), np.insert(starts, at, start))
+
+    @property
+    def holdings(self) -> Holdings:
+        """Allocations over time, on a machine of nodes."""
+        assert self._log is not None
+        found: Holdings = self._log.holdings
+        return found
+
+    def lift(self, places: IntArray, now: int) -> None:
+        """Release all waiting requests, which `settle` then places in the order of these places."""
+        rows, starts = self.order().copy(), self.planned_starts()
+        held = rows[(starts >= 0) & (starts < NEVER)]
+        self.holdings.release_many(held, len(held), now)
+        self._set_waiting(rows[places], np.full(len(rows), -1, dtype=np.int64))
+        self.meta[cycle.OVERRAN] = 1
+
+    def begin_at(self, request: int, place: Place, now: int) -> None:
+        """Start a request that is not in the plan at a place."""
+        until = now + int(self.estimate[request])
+        begin_running(self.held, self.meta, request, until, self.need[request])
+        self.began[request] = now
+        self.holdings.put_at(request, place, now, until)
+
+    def place_all(self, now: int, rests: Mapping[int, int]) -> None:
+        """Do what `settle` does after `lift`, with *rests*: rows of what suspended requests keep until they end."""
+        rows, none = self.order().copy(), np.zeros(0, dtype=np.int64)
+        self._set_waiting(none, none)
+        for request, end in zip(self.running().tolist(), self.expected_ends().tolist(), strict=True):
+            self.holdings.until(request, end, now)
+        for request in rests.values():
+            self.holdings.until(request, NEVER, now)
+        for request in rows.tolist():
+            self.reserve(request, self.earliest(request, now))
+            if request in rests:
+                self.hold_rests({request: rests[request]}, now)
+        self.meta[cycle.OVERRAN] = self.meta[cycle.FRONTIER] = self.meta[cycle.UNSETTLED] = 0
+
+    def hold_rests(self, rests: Mapping[int, int], now: int) -> None:
+        """Hold what suspended requests keep until their planned ends."""
+        starts = self.starts() if rests else {}
+        for request, row in rests.items():
+            if request in starts:
+                self.holdings.until(row, min(NEVER, starts[request] + int(self.estimate[request])), now)
+
+    def learn_classes(self) -> None:
+        """Use the present demand classes."""
+        assert self._log is not None
+        self._log.learn()
+
+    def freed(self, now: int) -> None:
+        """Note that resources may be free on any node, for the next compression."""
+        assert self._log is not None
+        self._log.fresh[0] = [[now], [NEVER]]
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Remove waiting requests from the plan; all others keep their starts."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from numpy.random import Generator
 
 from gridsim.errors import InputError
+from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import (
     ages,
@@ -27,6 +28,7 @@ from gridsim.policy.capabilities import (
 from gridsim.policy.ordering import Fifo, InQueue
 from gridsim.policy.placement import First
 from gridsim.policy.prediction import Request, Requested
+from gridsim.policy.preemption import by_class
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
@@ -43,7 +45,9 @@ from gridsim.policy.protocols import (
 )
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
+from gridsim.policy.scheduler.list_cycle import ESTIMATE
 from gridsim.policy.scheduler.list_state import ListState
+from gridsim.policy.scheduler.machines import NodesMachine
 from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.scheduler.ordering_strategy import cycle_for
 from gridsim.policy.scheduler.run_predictions import Predictions
@@ -69,6 +73,8 @@ class Backfilling:
         New prediction of a job that exceeds its prediction.
     placement : PlacementRule
         Placement of tasks on a machine of nodes.
+    preempt : Preemption, optional
+        Stops running jobs for the first job of the queue if that has a higher priority class.
 
     Notes
     -----
@@ -82,7 +88,9 @@ class Backfilling:
     predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     placement: Any = field(default_factory=First, kw_only=True, repr=False)
+    preempt: Any = field(default=None, kw_only=True, repr=False)
     _holds = frozenset[int]()
+    orders_classes: ClassVar[bool] = True
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
@@ -129,6 +137,8 @@ class Backfilling:
     def _in_python(self) -> str:
         """Return why its cycles cannot run in the compiled loop; empty if they can."""
         can = of_ordering(self.ordering)
+        if self.preempt is not None:
+            return "running jobs can be preempted"
         if self._picks:
             return ""
         if can.keep or scope_of(self.ordering) != "cluster":
@@ -160,7 +170,9 @@ class Backfilling:
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
         self._state: ListState | MoldableState = state
         self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts
-        self._cycle: Callable[[int], Sequence[Any]] = cycle_for(self.ordering, state, cluster)
+        self._cycle: Callable[[int], Sequence[Any]] = cycle_for(
+            by_class(self.ordering, cluster.requests), state, cluster
+        )
         self._known = cluster.requests.known
         self._holds = frozenset()
 
@@ -225,6 +237,67 @@ class Backfilling:
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """Record that the request is expected to hold its cores until *expected_end*."""
         self._state.overran(request, expected_end, now)
+
+    # -- preemption (`gridsim.policy.scheduler.preempting`) --------------------------------------------------------
+
+    @property
+    def holdings(self) -> Holdings:
+        """Allocations over time."""
+        return self._list.holdings
+
+    @property
+    def _list(self) -> ListState:
+        assert isinstance(self._state, ListState)
+        return self._state
+
+    def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
+        """Return the starts up to the first request that does not fit now, and that request."""
+        with self._list.in_strict_order():
+            starts = self.dispatch(now).starts
+        self._list.take_in()
+        return starts, self._list.rows()[:1].tolist()
+
+    def holdings_for(self, request: int, now: int) -> Holdings:
+        """Return a copy of the allocations."""
+        return self.holdings.copy()
+
+    def duration(self, request: int) -> int:
+        """Return the planned run time of a request, whole microseconds."""
+        return int(self._list.table[ESTIMATE, request])
+
+    def set_duration(self, request: int, duration: int) -> None:
+        """Change the planned run time of a waiting request."""
+        self._list.table[ESTIMATE, request] = duration
+
+    def resumed(self, request: int, began: int) -> None:
+        """Do nothing: the start of the run is not used."""
+
+    def learn_classes(self) -> None:
+        """Use the present demand classes."""
+        self._list.machine.learn(0)
+
+    def expect(self, request: int, end: int, now: int) -> None:
+        """Set the expected end of a running request."""
+        self._list.corrected(request, end)
+
+    def set_aside(self, request: int, now: int) -> None:
+        """Remove a request with a claim from the queue."""
+        self._list.remove(request)
+
+    def return_to_queue(self, request: int, now: int) -> None:
+        """Queue a request again."""
+        self._list.joined(request, now)
+
+    def begin_at(self, request: int, place: Place, now: int) -> Start:
+        """Start a request with a claim at its place."""
+        if self._predictions is not None:
+            self._predictions.began(request, now)
+        return self._list.begin_at_place(request, place, now)
+
+    def released(self, now: int) -> None:
+        """Note that resources of a claim may be free."""
+        assert isinstance(self._list.machine, NodesMachine)
+        self._list.machine.freed()
 
     def settled(self, now: int) -> None:
         """Do nothing: reservations are valid for one cycle only."""

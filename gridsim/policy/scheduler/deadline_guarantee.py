@@ -80,6 +80,8 @@ class Guaranteed(Planned):
     # Guarantees are not based on predictions.
     predict: Any = field(default_factory=Requested, init=False, repr=False)
     correct: Any = field(default_factory=Request, init=False, repr=False)
+    preempt: Any = field(default=None, init=False, repr=False)
+    orders_classes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

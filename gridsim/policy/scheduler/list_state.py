@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +11,14 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
+from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.ordering import Shortest
+from gridsim.policy.placement_bridge import placement_at
 from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
@@ -292,6 +295,44 @@ class ListState:
         self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
         self.machine.hold(request, until, now, placement)
+
+    @property
+    def holdings(self) -> Holdings:
+        """Allocations over time on a machine of nodes."""
+        assert isinstance(self.machine, NodesMachine)
+        if self.ended_count:
+            self._take_ends()
+        return self.machine.holdings
+
+    @contextmanager
+    def in_strict_order(self) -> Iterator[None]:
+        """Let cycles end at the first request that does not fit, without reservations."""
+        lanes, blocking = self.arrays[3], self.meta[list_cycle.BLOCKING]
+        capacity = lanes[0].copy()
+        lanes[0], self.meta[list_cycle.BLOCKING] = 0, 1
+        try:
+            yield
+        finally:
+            lanes[0], self.meta[list_cycle.BLOCKING] = capacity, blocking
+
+    def remove(self, request: int) -> None:
+        """Remove a waiting request from the queue."""
+        self.take_in()
+        rows = self.rows()
+        at = int(np.flatnonzero(rows == request)[0])
+        rows[at:-1] = rows[at + 1 :].copy()
+        self.tail -= 1
+        self.meta[TAIL] -= 1
+
+    def begin_at_place(self, request: int, place: Place, now: int) -> Start:
+        """Start a request that is not in the queue at a place."""
+        self._now = now
+        self._take_ends()
+        until = now + self._planned[request]
+        begin_running(self.running, self.meta, request, until, self.requests.cores[request])
+        self.holdings.put_at(request, place, now, until)
+        self._charge((request,), now)
+        return Start(request, 0, placement_at(self.holdings, request, place))
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.nodes import FULL, on_nodes
+from gridsim.machine.nodes import FULL, RISES, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of, place_of
@@ -134,6 +135,15 @@ class NodesMachine:
         assert rng is not None
         self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
         self._log = PlacementLog(self._holdings)
+
+    @property
+    def holdings(self) -> Holdings:
+        """Allocations over time."""
+        return self._holdings
+
+    def freed(self) -> None:
+        """Note that resources may have become free in the present."""
+        self._log.state[RISES] += 1
 
     @property
     def columns(self) -> tuple[Any, ...]:

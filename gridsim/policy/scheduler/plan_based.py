@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
+from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.plan import Conservative, Plan, offer_of
@@ -24,9 +25,11 @@ from gridsim.policy.capabilities import (
     shifts_left,
     uses_run_times,
 )
+from gridsim.policy.ordering import Fifo
 from gridsim.policy.placement import First
-from gridsim.policy.placement_bridge import PlacementLog, holdings_of
+from gridsim.policy.placement_bridge import PlacementLog, holdings_of, placement_at
 from gridsim.policy.prediction import Request, Requested
+from gridsim.policy.preemption import by_class, classes_of
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
@@ -35,6 +38,7 @@ from gridsim.policy.protocols import (
     LoopState,
     Offer,
     Quote,
+    Start,
     Stop,
     ranks_of,
     representation,
@@ -73,6 +77,8 @@ class Planned:
         requested walltimes.
     correct : Corrector
         New prediction of a job that exceeds its prediction; then all waiting requests are placed again.
+    preempt : Preemption, optional
+        Stops running jobs for waiting jobs of a higher priority class whose planned start is later than now.
 
     Notes
     -----
@@ -88,6 +94,8 @@ class Planned:
     placement: Any = field(default_factory=First, kw_only=True, repr=False)
     predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
+    preempt: Any = field(default=None, kw_only=True, repr=False)
+    orders_classes: ClassVar[bool] = True
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
@@ -99,6 +107,8 @@ class Planned:
             raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
         if self.compress == "none" and self.compress_at != "early":
             raise ValueError("compress_at has no effect with compress=none; leave one of them out")
+        if self.partition is not None and self.preempt is not None:
+            raise ValueError("jobs whose sizes are chosen cannot be preempted; leave out partition, or preempt")
         if self.partition is not None and not isinstance(self.predict, Requested):
             raise ValueError("sizes are chosen by requested walltimes; leave out partition, or predict")
 
@@ -112,7 +122,7 @@ class Planned:
         predicts = not isinstance(self.predict, Requested)
         scope, oracle = scope_of(self.ordering), uses_run_times(self.predict)
         told = self.partition is not None and not limits_in_columns(self.partition)
-        whole = type(self.admission) is Conservative and is_static(self.ordering) and not told
+        whole = type(self.admission) is Conservative and is_static(self.ordering) and not told and self.preempt is None
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
         able: dict[Any, bool] = {"pool": whole and not predicts}
         able["nodes"] = able["pool"] and self.partition is None
@@ -131,8 +141,9 @@ class Planned:
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
         self._nothing = NOTHING  # with the last `wake`; most decisions start no request
         # Only compression in planned order leaves no request that could start earlier.
-        in_order = self.compress == "planned" and self.ordering is None
-        how = cycle.BY_CALL if self.ordering is not None else ("none", "planned", "arrival").index(self.compress)
+        self._class, self.rests = classes_of(cluster.requests), dict[int, int]()
+        in_order = self.compress == "planned" and self.ordering is None and self._class is None
+        how = cycle.BY_CALL if self._calls else ("none", "planned", "arrival").index(self.compress)
         self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
         self._plan.meta[cycle.HOLES] = not (in_order and shifts_left(self.admission))
         begin(self.ordering, rng)
@@ -149,6 +160,11 @@ class Planned:
         if not isinstance(self.predict, Requested):
             self._predictions = Predictions(cluster, self.predict, self.correct, rng)
             self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
+
+    @property
+    def _calls(self) -> bool:
+        """True if the order of compression is determined in Python."""
+        return self.ordering is not None or (self._class is not None and self.compress != "none")
 
     def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
@@ -237,6 +253,9 @@ class Planned:
             self.settled(now)
             return ()
         self._plan.take(quote.request, quote.offer, now)
+        if self._class is not None and (self._class[self._plan.order()] < self._class[quote.request]).any():
+            self._plan.meta[cycle.OVERRAN] = 1
+            self.settled(now)
         if quote.offer.kills:
             self._change(self._plan.compress_all, now)
         return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer.kills else ()
@@ -288,11 +307,17 @@ class Planned:
         plan = self._plan
         if plan.is_settled(now):
             return
-        if not self._disturbed and not plan.meta[cycle.OVERRAN]:
+        anew = bool(plan.meta[cycle.OVERRAN])
+        if not anew and not self._disturbed:
             self._change(plan.settle, now)
             return
         rows, before = plan.order().copy(), plan.planned_starts().copy()
-        self._change(plan.settle, now)
+        if anew and self._class is not None:
+            plan.lift(np.argsort(-self._class[rows], kind="stable"), now)
+        if anew and self.rests:
+            plan.place_all(now, self.rests)
+        else:
+            self._change(plan.settle, now)
         after: IntArray = np.empty(len(self._requests), dtype=np.int64)
         after[plan.order()] = plan.planned_starts()
         self._note_moves(rows, before, after[rows])
@@ -315,11 +340,95 @@ class Planned:
     def _change(self, change: Callable[[int], None], now: int) -> None:
         """Change the plan; if it is compressed by an ordering, evaluate that."""
         change(now)
-        if self._plan.needs_order:
+        if self._plan.needs_order and self.ordering is None and self.compress == "planned":
+            self._compress_by_class(now)
+        elif self._plan.needs_order:
             rows = self._plan.order()
             places = self._requests.in_order(rows)
-            ranks = ranks_of(self.ordering, self._queue(rows[places]), now / 1e6)
+            ordering = by_class(self.ordering or Fifo(), self._requests)
+            ranks = ranks_of(ordering, self._queue(rows[places]), now / 1e6)
             self._plan.compress(places[np.argsort(ranks, kind="stable")], now)
+
+    def _compress_by_class(self, now: int) -> None:
+        """Move requests to their earliest starts, by class and planned start, until none moves."""
+        assert self._class is not None
+        plan = self._plan
+        while True:
+            before = plan.starts()
+            plan.compress(np.argsort(-self._class[plan.order()], kind="stable"), now)
+            plan.freed(now)
+            plan.hold_rests(self.rests, now)
+            if plan.starts() == before:
+                return
+
+    # -- preemption (`gridsim.policy.scheduler.preempting`) --------------------------------------------------------
+
+    @property
+    def holdings(self) -> Holdings:
+        """Allocations over time."""
+        return self._plan.holdings
+
+    def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
+        """Return no starts, and the waiting requests whose planned start is not now, by class and job order."""
+        rows = self._plan.order()[self._plan.planned_starts() > now]
+        rows = rows[self._requests.in_order(rows)]
+        if self._class is not None:
+            rows = rows[np.argsort(-self._class[rows], kind="stable")]
+        return (), rows.tolist()
+
+    def holdings_for(self, request: int, now: int) -> Holdings:
+        """Return a copy of the allocations without those of waiting requests behind one in queue order."""
+        plan, held = self._plan, self.holdings.copy()
+        rows, starts = plan.order(), plan.planned_starts()
+        places = self._requests.in_order(rows)
+        order = places[np.argsort(-self._class[rows[places]], kind="stable")] if self._class is not None else places
+        behind = order[np.flatnonzero(rows[order] == request)[0] :]
+        gone = rows[behind][starts[behind] < NEVER]
+        held.release_many(np.ascontiguousarray(gone), len(gone), now)
+        return held
+
+    def duration(self, request: int) -> int:
+        """Return the planned run time of a request, whole microseconds."""
+        return int(self._plan.estimate[request])
+
+    def set_duration(self, request: int, duration: int) -> None:
+        """Change the planned run time of a waiting request, before it is planned again."""
+        self._plan.estimate[request] = duration
+
+    def resumed(self, request: int, began: int) -> None:
+        """Set the start of the run of a resumed request."""
+        self._plan.began[request] = began
+
+    def learn_classes(self) -> None:
+        """Use the present demand classes."""
+        self._plan.learn_classes()
+
+    def expect(self, request: int, end: int, now: int) -> None:
+        """Set the expected end of a running request; all waiting ones are planned again."""
+        self._plan.expect(request, end)
+        self.holdings.until(request, end, now)
+
+    def set_aside(self, request: int, now: int) -> None:
+        """Remove a request with a claim from the plan; all others are then planned again, around the claim."""
+        assert self._class is not None
+        self._plan.withdraw([request], now)
+        self._plan.lift(np.argsort(-self._class[self._plan.order()], kind="stable"), now)
+
+    def return_to_queue(self, request: int, now: int) -> None:
+        """Plan a request again, with all others."""
+        self._plan.reserve(request, self._plan.earliest(request, now))
+        self._plan.meta[cycle.OVERRAN] = 1
+
+    def begin_at(self, request: int, place: Place, now: int) -> Start:
+        """Start a request with a claim at its place."""
+        if self._predictions is not None:
+            self._predictions.began(request, now)
+        self._plan.begin_at(request, place, now)
+        return Start(request, 0, placement_at(self.holdings, request, place))
+
+    def released(self, now: int) -> None:
+        """Note that resources of a claim may be free."""
+        self._plan.freed(now)
 
     def _queue(self, rows: IntArray) -> Queue:
         total, running = self._plan.cores, self._plan.running()

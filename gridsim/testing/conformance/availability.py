@@ -1,14 +1,14 @@
 """Cases of failures and windows: every run of every job, its nodes and GPUs, and what was useful or lost.
 
-Reservations, preemption, power caps and delays are not supported. Energies are not compared.
+Preemption, power caps and delays are not supported. Energies are not compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, get_args
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from gridsim.metrics.availability import (
 )
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.checkpoints import Checkpoints
-from gridsim.model.demand import Demand, Demands
+from gridsim.model.demand import Demand
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
-from gridsim.model.windows import Window, WindowKind
+from gridsim.model.windows import Window
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance import machine
@@ -34,19 +34,40 @@ from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
-_PARAMETERS = (*_FAILURES, "requeue_estimate", "final_checkpoint", "spares", "placement", "depth", "no_energy")
-_OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save_before", "deadline")
+_PARAMETERS = (
+    *_FAILURES,
+    "requeue_estimate",
+    "final_checkpoint",
+    "spares",
+    "placement",
+    "depth",
+    "no_energy",
+    "preemption",
+)
+_LABELS = ("user", "account", "reservation")
+_OWN = (
+    "nodes",
+    "node_cores",
+    "on_failure",
+    "max_restarts",
+    "checkpoint",
+    "save_before",
+    "priority",
+    "preemptible",
+    "deadline",
+    *_LABELS,
+)
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative", "guaranteed")
-_ZEROS = ("preemptions",)
-_RUN_ZEROS = ("suspended",)
+_CLASSES = {"priority": 0, "preemptible": 1}
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*PROSE, *_CASE), "the case holds")
-    platform, workload = _platform(case["platform"]), _workload(case["jobs"])
+    platform, workload = _platform(case["platform"]), machine.workload_of(case["jobs"], _demand, _labels)
+    workload = replace(workload, names=_names(case["jobs"]))
     common = (
         {"interval": _by_formula(case["jobs"]), "mtbf": case.get("mtbf")}
         if "checkpoint_cost" in workload.labels
@@ -96,21 +117,24 @@ def _platform(words: Mapping[str, Any]) -> Platform:
     )
 
 
-def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
-    ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
-    return Workload.from_columns(
-        job=[job["id"] for job in ordered],
-        submit=[job["submit"] for job in ordered],
-        estimate=[max(1, job["estimate"]) for job in ordered],
-        runtime=[max(1, job["runtime"]) for job in ordered],
-        demands=Demands.of([_demand(job) for job in ordered]),
-        deadline=[job.get("deadline") for job in ordered],
-        labels={
-            "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in ordered],
-            "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in ordered],
-            **_saving(ordered),
+def _names(jobs: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Names of users, accounts and reservations."""
+    found = {label: tuple(sorted({job[label] for job in jobs if label in job})) for label in _LABELS}
+    return {label: known for label, known in found.items() if known}
+
+
+def _labels(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Labels of what happens to interrupted jobs, and of their checkpoints."""
+    return {
+        "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in jobs],
+        "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in jobs],
+        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in _CLASSES.items()},
+        **{
+            label: [known.index(job[label]) if label in job else -1 for job in jobs]
+            for label, known in _names(jobs).items()
         },
-    )
+        **_saving(jobs),
+    }
 
 
 def _saving(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
@@ -168,11 +192,10 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, common
 
 
 def _window(words: Mapping[str, Any]) -> Window:
-    if words["kind"] not in get_args(WindowKind):
-        raise Unsupported(f"windows of the kind {words['kind']}")
     known_only(words, [it.name for it in fields(Window)], "a window has")
     end = math.inf if words.get("end") is None else words["end"]
-    return Window(**{**words, "nodes": [str(node) for node in words["nodes"]], "end": end})
+    nodes = words["nodes"] if isinstance(words["nodes"], int) else [str(node) for node in words["nodes"]]
+    return Window(**{**words, "nodes": nodes, "end": end})
 
 
 def _compare(
@@ -207,6 +230,7 @@ def _simulated(
     saving: Checkpoints | None,
 ) -> Record:
     """Return gridsim's record."""
+    from gridsim import registry
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import Run as Options
     from gridsim.simulation import run
@@ -217,6 +241,9 @@ def _simulated(
     policy["placement"] = parameters.get("placement", "first")
     if algorithm == "guaranteed":
         policy["admission"] = "conservative"
+    if "preemption" in parameters:
+        words = dict(parameters["preemption"])
+        policy["preempt"] = registry.make("preemption", registry.Spec(words.pop("mode"), words))
     trace = [
         (
             [str(node) for node in failure.get("nodes", ())]
@@ -240,6 +267,9 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
     at = None if record.promises is None else record.promises.broken_at_us
     broken = [None if at is None or at[row] >= NEVER else int(at[row]) / 1e6 for row in range(len(record))]
+    cut = [] if record.promises is None else record.promises.killed.tolist()
+    cut += [] if found.suspended is None else found.suspended[0].tolist()
+    preemptions = np.bincount(np.asarray(cut, dtype=np.int64), minlength=len(record)).tolist()
     reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
     for row, told in enumerate(rows_of(record).values()):
         failed = told["status"] == "failed"
@@ -254,7 +284,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
             "broken_at": broken[row],
             "runs": earlier[row] + ran,
             "restarts": restarts + failed,
-            **dict.fromkeys(_ZEROS, 0),
+            "preemptions": preemptions[row] + (told["status"] == "preempted"),
             "useful_core_seconds": float(useful[row]),
             "lost_core_seconds": float(lost[row]),
             "checkpoint_core_seconds": float(checkpoint[row]),
@@ -277,7 +307,7 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
     count: dict[int, int] = {}
     row, start, end, reasons = runs_of(record)
     spent = [column.tolist() for column in spent_in_runs(record)]
-    for job, began, ended, reason, restart, kept, checkpoints, writing, lost in zip(
+    for job, began, ended, reason, restart, kept, checkpoints, writing, suspended, lost in zip(
         row.tolist(), start.tolist(), end.tolist(), reasons, *spent, strict=True
     ):
         number = count[job] = count.get(job, -1) + 1
@@ -294,5 +324,5 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
             "checkpoints": checkpoints,
             "checkpoint_seconds": writing / 1e6,
             "lost": lost / 1e6,
-            **dict.fromkeys(_RUN_ZEROS, 0),
+            "suspended": suspended / 1e6,
         }

@@ -19,6 +19,7 @@ FIELDS: Mapping[str, str] = {
     "user": "text",
     "group": "text",
     "account": "text",
+    "reservation": "text",
     "queue": "text",
     "partition": "text",
     "status": "text",

@@ -48,7 +48,8 @@ _CODES = {"completed": 1, "failed": 0, "cancelled": CANCELLED, "killed_walltime"
 _ASKED = {"memory", "gpus", "nodes", "tasks", "gpu_kind", "features", "exclusive"}
 """Columns of a mapping that make a job request more than plain cores."""
 
-_OF_ALL = ("line", "account", "number")
+_MORE = ("account", "reservation")
+_OF_ALL = ("line", *_MORE, "number")
 """Columns of plain-core jobs that are kept in addition to the fields of SWF."""
 
 _ENDLESS = -2.0
@@ -96,7 +97,7 @@ class TableRows(SwfRows):
         self.in_order = not mapping.sort
         self._mapping, self._zone, self._joins = mapping, zone, joins
         self._side: dict[str, Column] = {}
-        self._texts = {label: TextCodes() for label in (*LABELS, "account", "gpu_kind", "features")}
+        self._texts = {label: TextCodes() for label in (*LABELS, *_MORE, "gpu_kind", "features")}
         self._rows = 0
         self._damaged: list[str] = []
         self._damaged_rows = 0
@@ -194,7 +195,7 @@ class TableRows(SwfRows):
             table[:, place] = self._codes("name" if label == "executable" else label, label, cells, n)
         side |= {
             "line": lines,
-            "account": self._codes("account", "account", cells, n),
+            **{label: self._codes(label, label, cells, n) for label in _MORE},
             "number": self._numbers_of(cells, n),
         }
         self._dated |= bool(np.nanmax(submit, initial=0) >= _DATED)
@@ -310,7 +311,7 @@ class TableRows(SwfRows):
         above = 1 if self._mapping.delimiter and not self._mapping.header else 0  # header line
         job = side["number"] if _names_jobs(side["number"]) else side["line"] - above
         origin = int(workload.submit[0]) // MICROSECOND
-        labels: dict[str, npt.NDArray[Any]] = {**workload.labels, "account": side["account"]}
+        labels: dict[str, npt.NDArray[Any]] = {**workload.labels, **{label: side[label] for label in _MORE}}
         labels = {label: values for label, values in labels.items() if (values != UNKNOWN).any()}
         clock = {"clock": {"origin": origin, "zone": self._zone}} if self._dated else {}
         workload = replace(

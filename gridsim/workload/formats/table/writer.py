@@ -53,6 +53,7 @@ COLUMNS: dict[str, TableColumn] = {
     "user": TableColumn('"user"', "string", "user, a pseudonym"),
     "group": TableColumn('"group"', "string", "group, a pseudonym"),
     "account": TableColumn('"account"', "string", "account, a pseudonym"),
+    "reservation": TableColumn('"reservation"', "string", "reservation that the job names"),
     "queue": TableColumn('"queue"', "string", "queue, a pseudonym"),
     "partition": TableColumn('"partition"', "string", "partition, a pseudonym"),
     "name": TableColumn('"name"', "string", "name of the job (executable), a pseudonym"),
@@ -78,7 +79,7 @@ def columns_of(workload: Workload) -> dict[str, npt.NDArray[Any]]:
     if started is not None and (started < NEVER).any():
         found["start"] = np.where(started >= NEVER, np.nan, started / MICROSECOND + epoch)
     found |= dict(_requests(workload))
-    for label in ("user", "group", "account", "queue", "partition", "executable"):
+    for label in ("user", "group", "account", "reservation", "queue", "partition", "executable"):
         if label in workload.labels:
             found["name" if label == "executable" else label] = _names(workload, label)
     status = workload.logged.get("status")

@@ -1,0 +1,355 @@
+"""Preemption under any list or plan-based scheduler: victims are stopped, and their resources are claimed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.machine.allocations_over_time import Holdings, Place
+from gridsim.machine.node_profile import ABSENT, UNTIL, NodeProfile, Workspace
+from gridsim.model.time import NEVER
+from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.preemption import PRIORITY
+from gridsim.policy.protocols import Capabilities, CapacityChange, Decision, Quote, Start, Stop
+from gridsim.policy.queue import ClusterView
+
+
+class _Claim(NamedTuple):
+    """Resources held for a waiting request from an instant on, whole microseconds."""
+
+    place: Place
+    start: int
+    is_held: bool = False
+
+
+class _Suspended(NamedTuple):
+    """A suspended run: its place, start, begin of the suspension, and what is left of its planned run time."""
+
+    place: Place
+    began: int
+    since: int
+    left: int
+
+
+class Preempting:
+    """Wrapper of a scheduler that lets waiting jobs of a higher class stop running jobs of a lower one.
+
+    Parameters
+    ----------
+    inner : object
+        A scheduler with a rule ``preempt``. It has
+
+        - ``holdings``: the allocations over time;
+        - ``front(now)``: the starts decided before any preemption, and the requests that may preempt, in order;
+        - ``holdings_for(request)``: a copy of the allocations, of running requests and of the waiting ones ahead;
+        - ``duration(request)``, ``expect(request, end, now)``: the planned run time, and a new expected end;
+        - ``set_aside(request, now)``, ``return_to_queue(request, now)``: a request with a claim is not in the queue;
+        - ``begin_at(request, place, now)``: the start of a request at a place;
+        - ``released(now)``: resources of a claim are free again;
+        - ``set_duration(request, duration)``, ``resumed(request, began)``, ``learn_classes()``, ``rests``: for
+          suspended requests, whose rests are the rows of what they keep.
+
+    Notes
+    -----
+    Only the first request of the queue may preempt; under a plan every waiting request, in queue order. Victims are
+    taken in order until the request can be placed at the instant at which the last of them has left; then those are
+    spared, from the last but one to the first, without which it still can. It holds a claim on its place from that
+    instant on.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self._how = inner, inner.preempt
+        self._claims: dict[int, _Claim] = {}
+        self._began: dict[int, int] = {}  # running requests
+        self._leaving: set[int] = set()
+        self._left: set[int] = set()
+        self._stops: Counter[int] = Counter()
+        self._suspended: dict[int, _Suspended] = {}
+        self._rests: dict[int, int] = {}  # rows of what suspended requests keep
+        self._paused: Counter[int] = Counter()  # time for which runs were suspended
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of the inner scheduler, in Python."""
+        return replace(capabilities_of(self._inner), preempts=PRIORITY, compiled=frozenset())
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        """Initialise the inner scheduler for a run."""
+        assert cluster.demands is not None
+        self._demands, self._suspends = cluster.demands, self._how.then == "suspend"
+        if self._suspends:
+            cluster.demands.allow_suspension()
+        self._inner.setup(cluster, rng)
+        self._inner.rests = self._rests
+        self._requests, labels = cluster.requests, cluster.requests.labels
+        self._class, self._preemptible = labels[PRIORITY], labels.get("preemptible")
+
+    def ended(self, request: int, now: int) -> None:
+        """Record that a request has ended or left."""
+        if request in self._suspended:
+            self._interrupt(request, now)
+            return
+        left, place = 0, None
+        if self._suspends and request in self._leaving:
+            left, place = self._end_of(request) - now, self._inner.holdings.place_of(request)
+        self._inner.ended(request, now)
+        began = self._began.pop(request, now)
+        if request in self._leaving:
+            self._leaving.remove(request)
+            self._left.add(request)
+        if place is None:
+            self._paused.pop(request, None)
+            return
+        holdings: Holdings = self._inner.holdings
+        row = self._rests[request] = self._demands.rest(request, place.node, place.tasks)
+        self._demands.suspend(request, place.node, place.tasks)
+        self._inner.learn_classes()
+        holdings.put_at(row, place, now, NEVER)
+        NodeProfile(*holdings.floor).meta[ABSENT] += 1  # some requests may fit at no known time
+        self._suspended[request] = _Suspended(place, began, now, left)
+
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Record changed capacity, and requests that were stopped and wait again."""
+        self._inner.capacity_changed(change, now)
+        if not change.lost:
+            self._stops.update(self._left.intersection(change.requeued))
+        self._left.clear()
+        for request in self._suspended.keys() & set(change.requeued):
+            self._inner.set_duration(request, self._suspended[request].left)
+
+    def settled(self, now: int) -> None:
+        """Hold the resources of claims before the inner scheduler plans again."""
+        self._review(now, starting=False)
+        self._inner.settled(now)
+
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
+        """Admit the request; a suspended one requests what is left of its walltime."""
+        stops: Sequence[Stop] = self._inner.commit(quote, now)
+        if (run := self._suspended.get(quote.request)) is not None:
+            self._inner.set_duration(quote.request, run.left)
+        return stops
+
+    def dispatch(self, now: int) -> Decision:
+        """Return starts of claims, then stops for waiting requests, then the decision of the inner scheduler.
+
+        If a victim leaves at once, the cluster asks again in the same instant.
+        """
+        starts, stops = self._review(now, starting=True), list[Stop]()
+        while True:
+            first, waiting = self._inner.front(now)
+            starts += self._noted(first, now)
+            more = self._stops_for(waiting, now)
+            if not more:
+                break
+            stops += more
+            if not all(stop.grace or self._writes(stop.request) for stop in more):
+                return Decision(starts, stops)
+            self.settled(now)
+        last = self._inner.dispatch(now)
+        starts += self._noted(last.starts, now)
+        due = [claim.start for claim in self._claims.values()]
+        due += [self._exempt(running) for running in self._began] if waiting and self._how.min_run_us else []
+        return Decision(starts, stops, (), min(last.wake, *(at for at in due if at > now), NEVER))
+
+    def _noted(self, starts: Sequence[Start], now: int) -> Sequence[Start]:
+        """Record the starts of requests."""
+        for request, *_ in starts:
+            self._began[request] = self._resume(request, now) if request in self._suspended else now
+        return starts
+
+    # -- suspended requests ----------------------------------------------------------------------------------------
+
+    def _resume(self, request: int, now: int) -> int:
+        """Let a suspended request hold all its resources again; return the start of its run."""
+        run = self._suspended[request]
+        self._inner.holdings.release_many(np.array([request]), 1, now)  # of the cores alone
+        self._wake(request, now)
+        self._inner.holdings.put_at(request, run.place, now, now + run.left)
+        self._paused[request] += now - run.since
+        self._inner.resumed(request, run.began)
+        return run.began
+
+    def _interrupt(self, request: int, now: int) -> None:
+        """End the run of a suspended request, which then waits for all its resources."""
+        self._inner.set_aside(request, now)
+        self._wake(request, now)
+        self._paused.pop(request, None)
+
+    def _wake(self, request: int, now: int) -> None:
+        """Release what a suspended request kept; from now on it needs all that it requested."""
+        del self._suspended[request]
+        self._inner.holdings.release_many(np.array([self._rests.pop(request)]), 1, now)
+        NodeProfile(*self._inner.holdings.floor).meta[ABSENT] -= 1
+        self._demands.resume(request)
+        self._inner.set_duration(request, int(self._requests.estimate[request]))
+
+    # -- victims -------------------------------------------------------------------------------------------------
+
+    def _stops_for(self, waiting: Sequence[int], now: int) -> list[Stop]:
+        """Return the stops for the first of the waiting requests that can preempt; it then holds a claim."""
+        lowest = min((int(self._class[request]) for request in self._began), default=NEVER)
+        for request in waiting:
+            if self._class[request] <= lowest:
+                break
+            if request in self._suspended:
+                continue
+            found = self._victims(request, now)
+            if found is None:
+                continue
+            victims, claim = found
+            for victim in victims:
+                leave = now + self._wait(victim)
+                if leave > now:
+                    end = self._end_of(victim)
+                    self._inner.expect(victim, leave if now + self._how.grace_us < end else end, now)
+            self._leaving.update(victims)
+            self._inner.set_aside(request, now)
+            self._claims[request] = claim
+            return [Stop(victim, self._how.then, request, self._how.grace_us) for victim in victims]
+        return []
+
+    def _victims(self, request: int, now: int) -> tuple[list[int], _Claim] | None:
+        """Return the requests to stop, and the claim of a request; None if stopping all would not suffice."""
+        candidates = self._candidates(request, now)
+        if not candidates:
+            return None
+        places = {victim: self._inner.holdings.place_of(victim) for victim in candidates}
+        rests = {}
+        if self._suspends:
+            rests = {victim: self._demands.rest(victim, it.node, it.tasks) for victim, it in places.items()}
+            self._inner.learn_classes()
+        trial: Holdings = self._inner.holdings_for(request, now)
+        duration = self._inner.duration(request)
+        taken: list[int] = []
+
+        def take(victim: int) -> None:
+            trial.release_many(np.array([victim]), 1, now)
+            if rests:
+                trial.put_at(rests[victim], places[victim], now, NEVER)
+
+        def spare(victim: int) -> None:
+            if rests:
+                trial.release_many(np.array([rests[victim]]), 1, now)
+            trial.put_at(victim, places[victim], now, self._end_of(victim))
+
+        def fits() -> bool:
+            at = now + max(map(self._wait, taken))
+            return trial.first_place(request, duration, at, at + 1) == at
+
+        if len({self._wait(victim) for victim in candidates}) == 1:  # all together suffice if any do
+            everything, taken = trial, candidates
+            trial = everything.copy()
+            for victim in candidates:
+                take(victim)
+            if not fits():
+                return None
+            trial, taken = everything, []
+        for victim in candidates:
+            take(victim)
+            taken.append(victim)
+            if fits():
+                break
+        else:
+            return None
+        for victim in taken[-2::-1]:
+            taken.remove(victim)
+            spare(victim)
+            if not fits():
+                take(victim)
+                taken.append(victim)
+        taken.sort(key=candidates.index)
+        start = now + max(map(self._wait, taken))
+        trial.first_place(request, duration, start, start + 1)
+        count = trial.put(request, start, start + duration, promise=True)
+        return taken, _Claim(trial.place(count), start)
+
+    def _candidates(self, request: int, now: int) -> list[int]:
+        """Return the running requests that a request may stop, in the order in which they are taken."""
+        level, how, found = self._class[request], self._how, []
+        for victim, began in self._began.items():
+            if self._class[victim] >= level or victim in self._leaving:
+                continue
+            if self._preemptible is not None and self._preemptible[victim] == 0:
+                continue
+            if how.max is not None and self._stops[victim] >= how.max:
+                continue
+            if self._suspends and not self._demands.can_suspend(victim):
+                continue
+            if began < now and self._exempt(victim) <= now:
+                found.append(victim)
+        return sorted(found, key=lambda victim: self._key(victim, now))
+
+    def _exempt(self, victim: int) -> int:
+        """Return the instant from which a running request can be stopped."""
+        return self._began[victim] + self._paused[victim] + int(self._how.min_run_us)
+
+    def _key(self, victim: int, now: int) -> tuple[float, ...]:
+        """Return the sort key of a candidate."""
+        began, requests, progress = self._began[victim], self._requests, self._requests.progress
+        lost = now - began - self._paused[victim]
+        if progress is not None:
+            lost = progress.lost(victim, lost)
+        by = {"youngest": -began, "checkpointed": lost}.get(self._how.victims)
+        if by is None:
+            by = lost * requests.demand("cores")[victim]
+        return int(self._class[victim]), by, -int(requests.submit[victim]), -victim
+
+    def _wait(self, victim: int) -> int:
+        """Return the time until a victim has left, whole microseconds."""
+        return int(self._how.grace_us) + self._writes(victim)
+
+    def _writes(self, victim: int) -> int:
+        """Return the duration of the last checkpoint of a victim, whole microseconds."""
+        progress = self._requests.progress
+        if self._how.then != "checkpoint" or progress is None:
+            return 0
+        return progress.cost(victim) or 0
+
+    def _end_of(self, request: int) -> int:
+        """Return the expected end of a running request."""
+        return int(NodeProfile(*self._inner.holdings.floor).holds[UNTIL, request])
+
+    # -- claims --------------------------------------------------------------------------------------------------
+
+    def _review(self, now: int, *, starting: bool) -> list[Start]:
+        """Hold the resources of each claim; start it if they are free from now on, dissolve it if they will not be."""
+        starts: list[Start] = []
+        holdings: Holdings = self._inner.holdings
+        for request, claim in list(self._claims.items()):
+            if claim.is_held:
+                holdings.release_many(np.array([request]), 1, now)
+            duration = self._inner.duration(request)
+            if starting and self._is_free(request, claim.place, now, duration):
+                del self._claims[request]
+                starts.append(self._inner.begin_at(request, claim.place, now))
+                self._inner.released(now)
+            elif claim.start >= now + starting and self._is_free(request, claim.place, claim.start, duration):
+                holdings.put_at(request, claim.place, claim.start, claim.start + duration, promise=True)
+                self._claims[request] = claim._replace(is_held=True)
+            else:
+                del self._claims[request]
+                self._inner.released(now)
+                self._inner.return_to_queue(request, now)
+        return list(self._noted(starts, now))
+
+    def _is_free(self, request: int, place: Place, begin: int, duration: int) -> bool:
+        """Return whether a request can have a place for its duration from an instant on."""
+        holdings: Holdings = self._inner.holdings
+        if holdings.first_place(request, duration, begin, begin + 1) != begin:
+            return False
+        sketch, columns = Workspace(*holdings.sketch), holdings.demands.columns
+        free = sketch.low[place.node, len(columns.resources) : -1]
+        return bool((sketch.fits[place.node] >= place.tasks).all() and (free >= place.shares).all())

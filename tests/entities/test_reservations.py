@@ -1,0 +1,212 @@
+"""Advance reservations during a run: members inside, others outside, and what is not supported."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.errors import InputError
+from gridsim.metrics.availability import runs_of
+from gridsim.model.failures import Failures
+from gridsim.model.platform import RouterSpec
+from gridsim.model.tasks import Tasks
+from gridsim.model.windows import Window
+from gridsim.options import Run
+from gridsim.record import Record
+from gridsim.testing.invariants import assert_valid
+from gridsim.workload.read import read_workload
+
+POLICIES = ("fcfs", "first-fit", "easy", "depth?k=2", "conservative", "easy?ordering=sjf", "easy?placement=pack")
+FOUR = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=4, capacity={"cores": 4, "memory": 8}, gpus=2)])
+
+
+def _reserved(nodes: Any, begin: float, end: float, announced: float = 0, **more: Any) -> Window:
+    return Window(nodes, begin, end, "reservation", announced, id=more.pop("id", "r"), **{"users": ["ann"], **more})
+
+
+def _jobs(
+    reservation: list[str], user: list[str], demands: list[gs.Demand] | None = None, **columns: Any
+) -> gs.Workload:
+    names = {"reservation": tuple(sorted({*reservation} - {""})), "user": tuple(sorted({*user}))}
+    labels = {
+        "reservation": [names["reservation"].index(name) if name else -1 for name in reservation],
+        "user": [names["user"].index(name) for name in user],
+    }
+    asked = None if demands is None else gs.Demands.of(demands)
+    return replace(gs.Workload.from_columns(labels=labels, demands=asked, **columns), names=names)
+
+
+def _run(jobs: gs.Workload, policy: Any, windows: list[Window], **options: Any) -> Record:
+    run = Run(failures=Failures(windows=windows), **options)
+    return gs.simulate(jobs, platform=FOUR, policy=policy, options=run).record
+
+
+@pytest.mark.parametrize("policy", POLICIES[:5])
+def test_members_run_inside_and_others_outside(policy: str) -> None:
+    jobs = _jobs(
+        ["", "r", "r", ""],
+        ["bob", "ann", "ann", "ann"],
+        submit=[0, 1, 2, 3],
+        runtime=[9, 20, 10, 30],
+        cores=[16, 8, 8, 8],
+    )
+    record = _run(jobs, policy, [_reserved(["n-[0-1]"], 10, 40)])
+    assert record.start.tolist() == [0, 10, 30, 9]
+    assert record.allocations is not None
+    places = [record.allocations.node[record.allocations.job == job].tolist() for job in range(4)]
+    assert places[1:] == [[0, 1], [0, 1], [2, 3]]
+
+
+def test_gpus_that_a_member_holds_after_its_reservation_are_not_given_to_others() -> None:
+    whole = gs.Demand(tasks=1, each={"cores": 1, "memory": 6}, gpu=2000)
+    jobs = _jobs(
+        ["r", "", "", ""], ["ann"] * 4, [whole, whole, gs.Demand(tasks=1, each={"cores": 3, "memory": 2}), whole],
+        submit=[0, 10, 11, 12], runtime=[30, 20, 5, 9],
+    )  # fmt: skip
+    others = Window(["n-[1-3]"], 0, 100)
+    for policy in POLICIES[:5]:
+        record = _run(jobs, policy, [_reserved(["n-0"], 0, 50, deleted=15), others])
+        assert record.end.tolist() == [30, 50, 20, 59] if policy != "fcfs" else record.end[0] == 30
+        assert_valid(record, platform=FOUR)
+
+
+def test_reasons_of_rejections() -> None:
+    demands = [gs.Demand(tasks=1, each={"cores": 1}) for _ in range(5)]
+    demands[2] = gs.Demand(tasks=2, each={"cores": 4})
+    demands[4] = gs.Demand(tasks=1, each={"cores": 1}, exclusive=True)
+    names, users = ["s", "r", "r", "r", "r"], ["ann", "bob", "ann", "ann", "ann"]
+    jobs = _jobs(names, users, demands, submit=[0] * 5, runtime=[1, 1, 1, 99, 1])
+    record = _run(jobs, "easy", [_reserved(["n-0"], 10, 40, node_cores=2)])
+    assert record.reason is not None
+    assert [it.removeprefix("reservation:") for it in record.reason.tolist()] == ["unknown", "members", *["size"] * 3]
+    assert _run(jobs, "easy", []).ran.all()  # without windows, the label has no meaning
+
+
+@pytest.mark.parametrize(("overrun", "instant"), itertools.product(("kill", "extend"), ("batched", "per-event")))
+def test_laws_of_reservations(overrun: Any, instant: Any) -> None:
+    for seed in range(40):
+        rng = random.Random(seed)
+        begin, count = rng.randint(5, 20), rng.randint(12, 30)
+        end, cores = begin + rng.randint(20, 50), rng.choice((None, 2))
+        runtime = [rng.randint(1, 25) for _ in range(count)]
+        demands = [
+            gs.Demand(
+                tasks=rng.randint(1, 3),
+                each={"cores": rng.randint(1, 2)},
+                gpu=rng.choice((0, 0, 500)) if not cores else 0,
+            )
+            for _ in range(count)
+        ]
+        jobs = _jobs(
+            [rng.choice(("", "r")) for _ in range(count)], ["ann"] * count, demands,
+            submit=sorted(rng.randint(0, 40) for _ in range(count)), runtime=runtime,
+            estimate=[max(1, it + rng.randint(-3, 8)) for it in runtime],
+        )  # fmt: skip
+        announced = rng.choice((0, begin - 5, begin))
+        for policy in POLICIES:
+            window = _reserved(["n-[0-1]"], begin, end, announced, node_cores=cores)
+            record = _run(jobs, policy, [window], overrun=overrun, instant=instant)
+            assert_valid(record, platform=FOUR, overrun=overrun)
+            _obeys(record, begin, end, announced, cores, kill=overrun == "kill")
+
+
+def _obeys(record: Record, begin: int, end: int, announced: int, cores: int | None, *, kill: bool) -> None:
+    """Check where and when members and others run; in each second of the reservation, how many cores they have."""
+    held, member = record.allocations, record.workload.labels["reservation"] >= 0
+    assert held is not None
+    inside = held.node < 2
+    assert (begin <= record.start[member & record.ran]).all()
+    assert inside[member[held.job]].all()
+    if not kill:
+        return
+    assert (record.end[member & record.ran] <= end).all()
+    late = inside & ~member[held.job] & (held.start_us >= announced * 10**6)
+    for second in range(begin, end):
+        there = late & (held.start_us <= second * 10**6) & (held.end_us > second * 10**6)
+        used = np.bincount(held.node[there], held.amounts["cores"][there], minlength=4)
+        assert used.max() <= (0 if cores is None else 4 - cores)
+
+
+def test_a_reservation_in_a_world() -> None:
+    jobs = _jobs(["r", ""], ["ann", "ann"], submit=[0, 30], runtime=[1, 1], cores=[1, 1])
+    world = gs.World(jobs, FOUR, "conservative", Run(failures=Failures(windows=[_reserved(["n-3"], 90, 105)])))
+    world.run(until=5)
+    first = world.submit({"cores": 16, "runtime": 20})
+    world.run(until=10)
+    world.window(["n-0"], 12, 40, kind="reservation", id="s", users=["bob", "ann"])
+    world.run(until=11)
+    second = world.submit({"cores": 4, "runtime": 10, "user": "ann", "reservation": "r"})
+    world.run()
+    record = world.record()
+    status = dict(zip(record.workload.job.tolist(), record.status_names.tolist(), strict=True))
+    assert (status[first.job], status[second.job]) == ("completed", "completed")
+    start = dict(zip(record.workload.job.tolist(), record.start.tolist(), strict=True))
+    assert (start[first.job], start[second.job]) == (5, 91)
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_a_reservation_announced_in_a_world_without_other_windows(policy: str) -> None:
+    jobs = _jobs(["s", ""], ["ann", "bob"], submit=[20, 0], runtime=[10, 25], cores=[16, 16])
+    world = gs.World(jobs, FOUR, policy)
+    world.run(until=10)
+    world.window(["ALL"], 12, 60, kind="reservation", id="s", users=["ann"])
+    world.run()
+    assert world.record().start.tolist() == [0, 25]
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "what"),
+    [
+        ("easy?predict=recent", {}, "predicted run times"),
+        ("easy", {"platform": "grid"}, "several clusters"),
+        ("easy", {"tasks": True}, "jobs of several tasks"),
+    ],
+)
+def test_what_reservations_do_not_support(policy: str, more: dict[str, Any], what: str) -> None:
+    platform, jobs = FOUR, _jobs(["", ""], ["ann", "ann"], submit=[0, 0], runtime=[1, 1], cores=[1, 1])
+    if "platform" in more:
+        specs = [replace(next(iter(FOUR.clusters())), name=name) for name in ("a", "b")]
+        platform = gs.Platform(RouterSpec("top", tuple(specs)))
+    if "tasks" in more:
+        chain = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
+        jobs = gs.Workload.from_tasks(chain, submit=[0])
+    node = "a/n-0" if "platform" in more else "n-0"
+    options = Run(failures=Failures(windows=[_reserved([node], 10, 40)]))
+    with pytest.raises(InputError, match=f"windows': have reservations, which are not supported with {what}"):
+        gs.simulate(jobs, platform=platform, policy=policy, options=options)
+
+
+def test_cores_that_are_reserved_twice_are_an_error() -> None:
+    jobs = _jobs([""], ["ann"], submit=[0], runtime=[1], cores=[1])
+    both = [_reserved(["n-[0-1]"], 10, 40, node_cores=3), _reserved(["n-1"], 39, 50, id="s", node_cores=2)]
+    with pytest.raises(InputError, match=r"window\.s\.nodes.*reserved for 'r' at the same time"):
+        _run(jobs, "easy", both)
+    assert _run(jobs, "easy", [both[0], replace(both[1], node_cores=1)]).ran.all()
+
+
+def test_a_table_names_reservations(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("id,submit,run,cores,user,booking\n1,0,5,4,ann,r\n2,0,5,4,ann,\n")
+    (tmp_path / "map.toml").write_text(
+        'format = "csv"\n[columns]\njob = "id"\nsubmit = {column = "submit", time = "s"}\nruntime = "run"\n'
+        'cores = "cores"\nuser = "user"\nreservation = "booking"\n'
+    )
+    jobs = read_workload(tmp_path / "jobs.csv", mapping=str(tmp_path / "map.toml"))
+    assert (jobs.names["reservation"], jobs.labels["reservation"].tolist()) == (("", "r"), [1, -1])
+    assert _run(jobs, "easy", [_reserved(["n-0"], 10, 40)]).start.tolist() == [10, 0]
+
+
+def test_interrupted_members_return_to_their_reservation_or_are_cancelled() -> None:
+    jobs = _jobs(["r", "r"], ["ann", "ann"], submit=[0, 0], runtime=[10, 20], cores=[4, 4])
+    failures = Failures([(["n-0"], 15, 16), (["n-1"], 32, 33)], windows=[_reserved(["n-[0-1]"], 10, 40, deleted=31)])
+    record = gs.simulate(jobs, platform=FOUR, policy="easy", options=Run(failures=failures)).record
+    row, start, end, reason = runs_of(record)
+    found = [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
+    assert found[:2] == [(0, 10, 15, "failure"), (0, 16, 26, "completed")]
+    assert record.status_names.tolist() == ["completed", "completed"]
