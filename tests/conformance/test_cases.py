@@ -14,11 +14,11 @@ from gridsim.testing.oracle import schedule
 
 OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "cases"])}
 
-FEWEST = {"availability": 17, "deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
+FEWEST = {"availability": 18, "deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
 """Cases of each implemented family."""
 
 SPECIFIED = {
-    "availability": "cd6276e5e83a55a961112a8b4ff45304906a28416a8c94d0283830437e7e8046",
+    "availability": "31b5f7b76de379ba26a3d37ed2cfbe123897fcf1ab2238ffd844b77f8a60faec",
     "deadline-admission": "d46b893d64561de590029cd13a90994f46705f36b7cfa64ca300b02acefcea0c",
     "grid-dag": "13f67de07be98cb499d4913fabdc21add7323c21f55fec5dc964000a1c6f4467",
     "machine": "d0200c67c7dc2bb557321cdbd0107eea05b1b51528b92f0d6669bd8317dafb8a",
