@@ -46,21 +46,11 @@ _PARAMETERS = (
     "no_energy",
     "preemption",
 )
-_OWN = (
-    "nodes",
-    "node_cores",
-    "after",
-    "on_failure",
-    "max_restarts",
-    "checkpoint",
-    "save_before",
-    "priority",
-    "preemptible",
-)
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
 _CLASSES = {"priority": 0, "preemptible": 1}
+_OWN = ("nodes", "node_cores", "after", "on_failure", "max_restarts", "checkpoint", "save_before", *_CLASSES)
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
