@@ -177,7 +177,8 @@ def breakdowns_of(
         message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
         raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
     if "capacity_changed" not in clusters[0].can.notified:
-        message = f"are not supported by {name_of(policy)}: it has no capacity_changed"
+        why = "it chooses sizes of jobs" if clusters[0].can.sizes else "it has no capacity_changed"
+        message = f"are not supported by {name_of(policy)}: {why}"
         raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
     if not isinstance(failures.spares, int):
         known = {node for machine in machines.capacities for node in machine.nodes}

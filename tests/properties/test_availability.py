@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim import registry
-from gridsim.errors import GridsimError, PolicyError
+from gridsim.errors import GridsimError, InputError, PolicyError
 from gridsim.metrics.availability import (
     lost_core_seconds,
     overhead_core_seconds,
@@ -27,6 +27,8 @@ from gridsim.metrics.availability import (
 )
 from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import FailureModel, Failures
+from gridsim.model.moldable import Moldable
+from gridsim.model.speedup import Amdahl, Linear
 from gridsim.model.windows import Window
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
@@ -274,15 +276,19 @@ def seconds_add_up(record: Record) -> None:
         np.add.at(found, rows, column)
         return found
 
-    assert (summed(spent.kept)[completed] == record.workload.runtime[completed]).all()
+    runtime, moldable = record.workload.runtime, record.workload.moldable
+    if moldable is not None:
+        runtime = moldable.times_on(record.given, runtime, record.workload.cores)
+    assert (summed(spent.kept)[completed] == runtime[completed]).all()
     assert not spent.lost[np.array(reasons) == "completed"].any()
     area = np.zeros(count, dtype=np.int64)
     np.add.at(area, held.job, (held.end_us - held.start_us) * held.amounts["cores"])
     assert (area == record.given * summed(length)).all()
     overhead = sum(overhead_core_seconds(record))
     counted = useful_core_seconds(record) + lost_core_seconds(record) + overhead
-    assert np.array_equal(counted * 10**6, area)
-    assert np.array_equal(lost_core_seconds(record)[completed], (record.given * summed(spent.lost) / 10**6)[completed])
+    assert np.allclose(counted * 10**6, area, rtol=0, atol=1)
+    lost = record.given * summed(spent.lost)
+    assert np.allclose(lost_core_seconds(record)[completed] * 10**6, lost[completed], rtol=0, atol=1)
 
 
 def runs_add_up(record: Record) -> None:
@@ -358,6 +364,52 @@ def test_laws_of_failures_windows_and_checkpoints_on_more_machines(policy: str, 
 @given(case=cases())
 def test_laws_of_preemption_on_more_machines(policy: str, case: Case) -> None:
     check_preemption(case, policy)
+
+
+REFUSING = ("moldable-greedy", "moldable-submit", "moldable-start", "moldable-combined", "planned?partition=greedy")
+"""Policies that choose sizes: they are not notified of failures, but their jobs can write checkpoints."""
+
+AS_REQUESTED = ("easy", "conservative", "planned?partition=rigid")
+
+
+def moldable(case: Case) -> Case:
+    """Return the case with plain cores instead of tasks, and other possible sizes of every job."""
+    demands, given = case.workload.demands, case.workload
+    assert demands is not None
+    cores = np.minimum(given.cores, case.platform.cores)
+    columns: Any = {name: getattr(given, name) / 10**6 for name in ("submit", "runtime", "estimate")}
+    workload = gs.Workload.from_columns(**columns, cores=cores)
+    labels = {name: column for name, column in given.labels.items() if name not in ("priority", "preemptible")}
+    laws = [Amdahl(serial=0.3) if len(given) % 2 else Linear()]
+    sizes = Moldable.of(cores, np.maximum(1, cores // 2), cores + 3, laws)
+    return case._replace(workload=replace(workload, labels=labels, moldable=sizes))
+
+
+def check_moldable(case: Case) -> None:
+    """Check jobs of several sizes: their requested ones under failures, chosen ones with checkpoints alone."""
+    case = moldable(case)
+    for policy in AS_REQUESTED:
+        check(case, policy)
+    labels = {name: column for name, column in case.workload.labels.items() if name != "save_before"}
+    alone = Failures(checkpoints=Checkpoints(4, cost=1, restart=2))
+    for policy in REFUSING:
+        check(case._replace(failures=alone, workload=replace(case.workload, labels=labels)), policy)
+        for failures in (Failures([(["0"], 1, 2)]), Failures(windows=[Window(["0"], 1, 2)])):
+            with pytest.raises(InputError, match="it chooses sizes of jobs; expected for example easy"):
+                case._replace(failures=failures).run(policy)
+
+
+@settings(max_examples=10)
+@given(case=cases())
+def test_laws_of_jobs_of_several_sizes(case: Case) -> None:
+    check_moldable(case)
+
+
+@pytest.mark.long
+@settings(max_examples=400)
+@given(case=cases())
+def test_laws_of_jobs_of_several_sizes_on_more_machines(case: Case) -> None:
+    check_moldable(case)
 
 
 def check_preemption(case: Case, policy: str) -> None:
