@@ -20,8 +20,8 @@ class Instant(NamedTuple):
     ``batched``: all ends, all overruns and data, changes of capacity, requeued jobs, all arrivals, then one scheduling
     cycle per cluster in tree order (spec of the deadline papers, 2.4; of the grid paper, 2). ``per-event``: changes of
     capacity, each arrival, then each end in the order of the starts, with a scheduling cycle after every event. Known
-    overruns precede all other events but changes of capacity: a core whose job has its estimated end now counts as
-    free, unless the job is known to continue. Events of user processes (``users`` and the next priority: SimPy's urgent
+    overruns precede all other events: a core whose job has its estimated end now counts as free, unless the job is
+    known to continue. Events of user processes (``users`` and the next priority: SimPy's urgent
     and normal) precede the scheduling cycles in both modes.
     """
 
@@ -37,7 +37,7 @@ class Instant(NamedTuple):
 
 
 BATCHED = Instant(True, arrival=5, end=1, overrun=2, data=2, capacity=3, requeue=4, users=6, decide=8)
-PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, data=3, capacity=0, requeue=2, users=6, decide=8)
+PER_EVENT = Instant(False, arrival=2, end=3, overrun=0, data=3, capacity=1, requeue=2, users=6, decide=8)
 
 modes: dict[str, Instant] = {"batched": BATCHED, "per-event": PER_EVENT}
 

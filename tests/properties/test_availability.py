@@ -412,6 +412,21 @@ def test_laws_of_jobs_of_several_sizes_on_more_machines(case: Case) -> None:
     check_moldable(case)
 
 
+def test_a_prediction_that_is_exceeded_when_a_node_returns_is_corrected_first() -> None:
+    # The second job of the user is predicted to end at 25 s, when n-1 returns, and runs until 40 s.
+    machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=2, capacity={"cores": 1})])
+    workload = gs.Workload.from_columns(
+        submit=[0, 0, 15, 16],
+        runtime=[10, 10, 25, 5],
+        estimate=[50, 50, 50, 50],
+        cores=[1] * 4,
+        labels={"user": [1] * 4},
+    )
+    options = Run(failures=Failures([(["n-1"], 12, 25)]), instant="per-event")
+    record = gs.simulate(workload, platform=machine, policy="easy++", options=options).record
+    assert record.start.tolist() == [0, 0, 15, 25]
+
+
 def check_preemption(case: Case, policy: str) -> None:
     """Check a case with preemption; what a suspended job keeps may be what the first of the queue waits for."""
     spec = _with(policy, f"preempt={case.preempt}")
