@@ -195,7 +195,7 @@ def check(case: Case, policy: str) -> None:
 
 
 class Piece(NamedTuple):
-    """What a run holds on a node in an interval; a suspended run holds all but the cores."""
+    """Resources of a run on a node in an interval; a suspended run keeps all but the cores."""
 
     node: str
     start: int
@@ -205,7 +205,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(record: Record) -> list[Piece]:
-    """Return what all runs held, also while they were suspended."""
+    """Return the resources of all runs, also while they were suspended."""
     held, found = record.allocations, record.interruptions
     assert held is not None
     assert found is not None

@@ -105,7 +105,7 @@ def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
     if not any("after" in job for job in jobs):
         return rigid
     if any(len(np.unique(column)) > 1 for column in (rigid.submit, *rigid.labels.values())):
-        raise Unsupported("jobs of a graph with several submit times, or rules of their own for interruptions")
+        raise Unsupported("jobs of a graph with several submit times, or several rules for interruptions")
     row = {number: at for at, number in enumerate(rigid.job.tolist())}
     tasks = Tasks.from_edges(
         counts=[len(rigid)],
