@@ -125,7 +125,7 @@ def set_up(
             parts = (env, clusters, platform, requests, policy, failures)
             breakdowns = breakdowns_of(*parts, options.seed, instant, workload.provenance)
     if failures is not None and saving is not None:
-        mtbf = failures.mtbf(_machines(platform))
+        mtbf = failures.mtbf(machines_of(platform))
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
@@ -149,7 +149,7 @@ def _with_own_estimates(workload: Workload) -> Workload:
     return replace(workload, estimate=workload.estimate.copy())
 
 
-def _machines(platform: Platform) -> Machines:
+def machines_of(platform: Platform) -> Machines:
     """Return the nodes of all clusters that have any."""
     pairs = [(it.capacity, it.name) for it in platform.clusters() if it.capacity is not None and it.capacity.nodes]
     return Machines([capacity for capacity, _ in pairs], [name for _, name in pairs])
@@ -173,12 +173,13 @@ def breakdowns_of(
     InputError
         If the machine has no nodes, or the scheduler is not notified of changes of capacity.
     """
-    machines = _machines(platform)
+    machines = machines_of(platform)
     if len(machines.names) < len(clusters):
         message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
         raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
     if "capacity_changed" not in clusters[0].can.notified:
-        message = f"are not supported by {name_of(policy)}: it has no capacity_changed"
+        why = "it chooses sizes of jobs" if clusters[0].can.sizes else "it has no capacity_changed"
+        message = f"are not supported by {name_of(policy)}: {why}"
         raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
     if not isinstance(failures.spares, int):
         known = {node for machine in machines.capacities for node in machine.nodes}

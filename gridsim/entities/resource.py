@@ -301,6 +301,11 @@ class Machine(BaseResource[Release, Request]):
         for request, held in self._places.items():
             yield request, self.jobs[request][1], self.nodes.placement_of(held)
 
+    @property
+    def absent(self) -> dict[int, int]:
+        """Known ends of the absences of nodes, whole microseconds; `NEVER` if unknown."""
+        return {node: end for (node, gpu), end in self._absent.items() if gpu < 0}
+
     def on(self, node: int, gpu: int = -1) -> list[int]:
         """Return the requests that hold resources of a node, or of one of its GPUs."""
         return [
@@ -405,7 +410,7 @@ class Machine(BaseResource[Release, Request]):
         """Return numbers of cores and the instants at which they become free, as far as is known."""
         if not self._absent or self.nodes is None:
             return self.jobs.values()
-        away = {node: end for (node, gpu), end in self._absent.items() if gpu < 0}
+        away = self.absent
         found = [(self.nodes.cores_left(node), end) for node, end in away.items()]
         for request, (cores, until) in self.jobs.items():
             on_nodes = self.nodes.cores_of(self._places[request])

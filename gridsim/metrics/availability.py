@@ -41,7 +41,10 @@ def _last_runs(record: Record) -> tuple[IntArray, IntArray, npt.NDArray[np.int8]
     """Return start, end, status and run time of the last run of each job or task."""
     if record.tasks is not None and record.workload.tasks is not None:
         return record.tasks.start_us, record.tasks.end_us, record.tasks.status, record.workload.tasks.runtime
-    return record.start_us, record.end_us, record.status, record.workload.runtime
+    workload, runtime = record.workload, record.workload.runtime
+    if workload.moldable is not None:
+        runtime = workload.moldable.times_on(record.given, runtime, workload.cores)
+    return record.start_us, record.end_us, record.status, runtime
 
 
 def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:

@@ -33,6 +33,9 @@ Overrun = Literal["kill", "extend"]
 UNKNOWN_STATUS = -1
 UNKNOWN_CORES = -1
 
+_CUT = (Status.cancelled, Status.failed, Status.preempted)
+"""Statuses of jobs whose last run can be of any length."""
+
 
 class Parts(NamedTuple):
     """Parts of runs, whole microseconds: restart, kept work and checkpoints; and whether the run saved and left."""
@@ -362,7 +365,7 @@ class _Checks:
         need = parts.restart + self.length - before + parts.checkpoint
         # A checkpoint that was not complete when the run was stopped is no part of it.
         need = np.where(killed & (before + parts.kept < self.length), np.maximum(need, limit + 1), need)
-        need = np.where(np.isin(self.status, (Status.cancelled, Status.failed)), np.maximum(need, held), need)
+        need = np.where(np.isin(self.status, _CUT), np.maximum(need, held), need)
         self.runtime, self.estimate, self.length, self.limit_of_length = need, limit, need, limit
 
     def _held_by_pieces(self) -> IntArray:
@@ -475,7 +478,7 @@ class _Checks:
             yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
         goes_on = ~self.clipped & (self.overrun == "extend")
         held = np.where(goes_on, self.length, np.minimum(self.length, self.limit_of_length))
-        cut = np.isin(self.status, (Status.cancelled, Status.failed))
+        cut = np.isin(self.status, _CUT)
         odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
         wrong = self.known & self.ran & odd
         yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))

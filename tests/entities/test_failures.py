@@ -332,9 +332,3 @@ def test_a_cluster_whose_nodes_are_all_lost_is_chosen_only_if_no_other_can_hold_
     record = _run(jobs, "easy", failures, grid, balancer=balancer)
     assert record.cluster.tolist() == [1, 1, 0]
     assert (record.start_us / 1e6).tolist() == [20, 30, 100]
-
-
-def test_a_quote_with_failures_is_an_error() -> None:
-    jobs = _jobs(submit=[0], runtime=[10], cores=[8])
-    with pytest.raises(InputError, match="a quote does not support failures"):
-        gs.quote(jobs, at=1, cores=1, walltime=10, platform=FOUR, options=Run(failures=Failures()))
