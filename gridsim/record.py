@@ -39,6 +39,8 @@ REASONS = ("failure", "maintenance", "drain", "saved")
 """Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
 
 FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
+PREEMPTED = "preempted"
+"""Reason of a run that was stopped for another job, and not by the machine."""
 
 
 def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:

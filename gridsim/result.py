@@ -252,7 +252,7 @@ class Result:
 
     @property
     def runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of all runs, if any job has several or writes checkpoints: job, number of the run, start, end (s).
+        """Columns of all runs, if any job has several or could save: job, number of the run, start, end (s).
 
         The reason is that of the interruption, or the status of the job in its last run. Restart, kept work,
         checkpoints and lost time of a run, s, add up to its duration.
@@ -263,7 +263,7 @@ class Result:
         row, start, end, reason = runs_of(record)
         spent = spent_in_runs(record)
         several = len(row) > len(np.unique(row))
-        if not several and not spent.checkpoints.any() and record.interruptions.suspended is None:
+        if not several and record.interruptions.kept is None and record.interruptions.suspended is None:
             return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
         return {

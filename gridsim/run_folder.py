@@ -72,6 +72,7 @@ _COMPARISON = {
 _TIMES = (
     *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
     *("bounded_slowdown", "prediction", "granted", "offer", "from", "until", "first_start"),
+    *("restart", "kept", "checkpoint_seconds"),
 )
 _WHOLES = (
     *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "eligible", "free", "pool", "kills", "tasks"),
@@ -92,11 +93,14 @@ _RENAMED = {"jobs": {"reach": "eligible"}, "refused": {"asked": "requested"}, "r
 _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
     "killed_runs": ("job", "start", "end"),
-    "runs": ("job", "run", "start", "end"),
+    "runs": ("job", "run", "start", "end", "reason", "restart", "kept", "checkpoint_seconds"),
     "logged": ("job", "start"),
     "reasons": ("job", "reason", "from", "until"),
     "refused": ("job", *Refusal._fields),
 }
+
+RUN_TABLES = ("runs", "killed_runs")
+"""Tables of runs before the last one of a job; the first, if it exists, contains the runs of the second, too."""
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:

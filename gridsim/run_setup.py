@@ -123,7 +123,7 @@ def set_up(
             parts = (env, clusters, platform, requests, policy, failures)
             breakdowns = breakdowns_of(*parts, options.seed, instant, workload.provenance)
     if failures is not None and saving is not None:
-        mtbf = failures.mtbf(_machines(clusters, platform))
+        mtbf = failures.mtbf(_machines(platform))
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
@@ -147,9 +147,9 @@ def _with_own_estimates(workload: Workload) -> Workload:
     return replace(workload, estimate=workload.estimate.copy())
 
 
-def _machines(clusters: list[Cluster], platform: Platform) -> Machines:
+def _machines(platform: Platform) -> Machines:
     """Return the nodes of all clusters that have any."""
-    pairs = [(spec.capacity, spec.name) for spec in platform.clusters() if spec.capacity is not None]
+    pairs = [(it.capacity, it.name) for it in platform.clusters() if it.capacity is not None and it.capacity.nodes]
     return Machines([capacity for capacity, _ in pairs], [name for _, name in pairs])
 
 
@@ -171,20 +171,18 @@ def breakdowns_of(
     InputError
         If the machine has no nodes, or the scheduler is not notified of changes of capacity.
     """
-    capacities = [spec.capacity for spec in platform.clusters()]
-    machines = [it for it in capacities if it is not None and it.nodes]
-    if len(machines) < len(clusters):
+    machines = _machines(platform)
+    if len(machines.names) < len(clusters):
         message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
         raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
     if "capacity_changed" not in clusters[0].can.notified:
         message = f"are not supported by {name_of(policy)}: it has no capacity_changed"
         raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
     if not isinstance(failures.spares, int):
-        known = {node for machine in machines for node in machine.nodes}
+        known = {node for machine in machines.capacities for node in machine.nodes}
         if missing := [node for node in failures.spares if node not in known]:
             raise InputError(f"no node of the machine is named '{missing[0]}'", field="failures.spares")
-    names = [it.name for it in clusters]
-    return Breakdowns(env, clusters, requests, failures, Machines(machines, names), seed, instant, provenance)
+    return Breakdowns(env, clusters, requests, failures, machines, seed, instant, provenance)
 
 
 def _least_cores(workload: Workload) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.record import FAILURE, REASONS, Interruptions, Record, Status
+from gridsim.record import FAILURE, PREEMPTED, REASONS, Interruptions, Record, Status
 
 
 def concerns_failures(record: Record) -> bool:
@@ -53,7 +53,7 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
     job, *earlier = record.earlier_runs()
     rows = np.concatenate([job, last])
     began, ended = (np.concatenate(columns) for columns in zip(earlier, (start[last], end[last]), strict=True))
-    words = ["preempted"] * (len(job) - len(found.job)) + [REASONS[reason] for reason in found.reason.tolist()]
+    words = [PREEMPTED] * (len(job) - len(found.job)) + [REASONS[reason] for reason in found.reason.tolist()]
     reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
     words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
     order = np.lexsort((began, rows))

@@ -93,8 +93,8 @@ class Explanation:
         Run time of the pieces before the last one, s, which is not part of the wait.
     cut, lost : int, float
         Number and total time (s) of its runs that were stopped, which is not part of the wait.
-    interrupted : bool
-        Whether failures or windows of nodes stopped these runs, and not other jobs.
+    stopped_by : tuple of (str, int)
+        Causes of their stops (`gridsim.questions.schedules.STOPPED`), and the number of runs of each.
     first_wait : float
         Seconds from the submission to its first start; for a chain of pieces equal to `wait`; NaN if it did not run.
     logged_wait : float or None
@@ -143,7 +143,7 @@ class Explanation:
     earlier: float = 0.0
     cut: int = 0
     lost: float = 0.0
-    interrupted: bool = False
+    stopped_by: tuple[tuple[str, int], ...] = ()
     first_wait: float = math.nan
     logged_wait: float | None = None
     logged_reason: str = ""
@@ -161,8 +161,8 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation with JSON types."""
-        told = asdict(self) | {"wait": self.wait, "passers": [list(one) for one in self.passers]}
-        told["reasons"] = [list(one) for one in self.reasons]
+        told = asdict(self) | {"wait": self.wait}
+        told |= {name: [list(one) for one in told[name]] for name in ("passers", "reasons", "stopped_by")}
         exceeded = told.pop("exceeded")
         if exceeded:  # omitted if nothing was predicted
             told["exceeded"] = [one._asdict() | {"beyond": beyond} for one, beyond in self.exceeded]
@@ -222,7 +222,7 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
         earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
         cut=len(runs),
         lost=float(np.diff(runs).sum()),
-        interrupted=len(runs) > 0 and schedule.cut is not None and schedule.cut.interrupted,
+        stopped_by=schedule.stopped_by(row),
         first_wait=float(runs[0, 0]) - submit if len(runs) else float(schedule.wait[row]),
         logged_wait=None if schedule.logged_start is None else float(schedule.logged_start[row]) - submit,
         logged_reason="" if schedule.logged_reason is None else str(schedule.logged_reason[row]),

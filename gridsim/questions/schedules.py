@@ -18,8 +18,8 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.partition_view import Parts, parts_of, parts_read, rows_of
-from gridsim.record import Record
-from gridsim.run_folder import read_run, read_run_table
+from gridsim.record import PREEMPTED, REASONS, SAVED, Record
+from gridsim.run_folder import RUN_TABLES, read_run, read_run_table
 from gridsim.tables import read_names
 
 PLACES = ("account", "partition")
@@ -28,13 +28,17 @@ PLACES = ("account", "partition")
 _USERS = ("user", "account", "group")
 
 
+STOPPED = ("other jobs", "absent nodes", "its own save")
+"""Causes of the end of a run before the last one of its job."""
+
+
 class CutRuns(NamedTuple):
-    """Runs that were stopped, by row: start and end, s; for other jobs, or *interrupted* by absent nodes."""
+    """Runs that were stopped, by row: start and end, s, and *why*: indices in `STOPPED`; None: all for other jobs."""
 
     row: IntArray
     start: FloatArray
     end: FloatArray
-    interrupted: bool = False
+    why: IntArray | None = None
 
 
 class JobSchedule(NamedTuple):
@@ -105,7 +109,7 @@ class JobSchedule(NamedTuple):
             earlier=None if record.beyond is None else seconds(record.beyond.held_us),
             cut=None
             if (runs := cut_runs_of(record)) is None
-            else CutRuns(runs[0], seconds(runs[1]), seconds(runs[2]), record.interruptions is not None),
+            else CutRuns(runs[0], seconds(runs[1]), seconds(runs[2]), runs[3]),
             prediction=None if record.predictions is None else seconds(record.predictions.prediction_us),
             short_of=lacking(record),
             logged_start=logged.get("start"),
@@ -119,6 +123,14 @@ class JobSchedule(NamedTuple):
             return np.zeros((0, 2))
         own = self.cut.row == row
         return np.stack([self.cut.start[own], self.cut.end[own]], axis=1)
+
+    def stopped_by(self, row: int) -> tuple[tuple[str, int], ...]:
+        """Return what stopped the runs of a job before its last run (`STOPPED`), and how many of them."""
+        if self.cut is None:
+            return ()
+        own = self.cut.row == row
+        count = np.bincount(np.zeros(own.sum(), dtype=np.int64) if self.cut.why is None else self.cut.why[own])
+        return tuple((STOPPED[why], number) for why, number in enumerate(count.tolist()) if number)
 
     @property
     def ids(self) -> JobIds:
@@ -167,8 +179,8 @@ def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArra
     return np.array(texts, dtype=object)[place]
 
 
-def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
-    """Return row, start and end of each stopped run before the last one of its job, whole microseconds."""
+def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, IntArray] | None:
+    """Return the stopped runs before the last one of each job: row, start, end (whole microseconds), and why."""
     pieces = 0 if record.beyond is None else len(record.beyond.job)
     job, start, end = (column[: len(column) - pieces] for column in record.earlier_runs())
     if not len(job):
@@ -176,7 +188,10 @@ def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
     earlier = end <= np.where(record.ran, record.start_us, -1)[job]
     order = np.lexsort((start, job))
     order = order[earlier[order]]
-    return job[order], start[order], end[order]
+    why: IntArray = np.zeros(len(job), dtype=np.int64)
+    if record.interruptions is not None:  # after the killed runs
+        why[len(job) - len(record.interruptions.job) :] = 1 + (record.interruptions.reason == SAVED)
+    return job[order], start[order], end[order], why[order]
 
 
 def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
@@ -235,15 +250,16 @@ def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
 
 def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
     """Return the stopped runs before the last one of each job; None if no file contains any."""
-    there = [name for name in ("killed_runs", "runs") if (folder / f"{name}.csv").is_file()]
-    if not there:
+    name = next((name for name in RUN_TABLES if (folder / f"{name}.csv").is_file()), None)
+    if name is None:
         return None
-    tables = [read_run_table(folder, name) for name in there]
-    told = [(rows_of(job, it["job"], folder), it["start"], it["end"]) for it in tables]
-    rows, begin, end = (np.concatenate(columns) for columns in zip(*told, strict=True))
+    table = read_run_table(folder, name)
+    rows, begin, end = rows_of(job, table["job"], folder), table["start"], table["end"]
     order = np.lexsort((begin, rows))
     order = order[(end <= start[rows])[order]]
-    return CutRuns(rows[order], begin[order], end[order], "runs" in there)
+    reason = table.get("reason", np.full(len(rows), PREEMPTED))
+    why = np.select([reason == PREEMPTED, reason == REASONS[SAVED]], [0, 2], 1)
+    return CutRuns(rows[order], begin[order], end[order], why[order])
 
 
 def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:

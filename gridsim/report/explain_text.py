@@ -14,6 +14,8 @@ from gridsim.report.markup import text_table, texts
 from gridsim.report.notices import resource_name
 
 _text = texts("explain")
+_STOPPED: dict[str, str] = text_table("explain", "stopped")
+"""Texts on runs that were stopped, by what stopped them."""
 
 
 def from_log(found: Explanation) -> list[str]:
@@ -82,8 +84,11 @@ def _chain(found: Explanation) -> str:
 
 def _lost(found: Explanation) -> str:
     """Return text on stopped runs, whose time is not part of the wait."""
-    how = "interrupted by absent nodes" if found.interrupted else "stopped for other jobs"
-    return "" if not found.cut else f", in addition to {duration(found.lost)} in {counted(found.cut, 'run')} {how}"
+    if not found.cut:
+        return ""
+    several = len(found.stopped_by) > 1
+    how = listed([f"{number(count)} {_STOPPED[why]}" if several else _STOPPED[why] for why, count in found.stopped_by])
+    return f", in addition to {duration(found.lost)} in {counted(found.cut, 'run')} {f'({how})' if several else how}"
 
 
 def _run(found: Explanation) -> str:

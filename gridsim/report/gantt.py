@@ -443,14 +443,14 @@ def _policy(
     if part.beyond is not None and part.beyond.pieces.any():
         packed |= {"chain": narrowed(part.beyond.pieces + 1), "earlier": narrowed(part.beyond.held_us // clock.tick)}
     if (runs := cut_runs_of(part)) is not None:
-        row, began, ended = runs[0], *map(clock.ticks, runs[1:])
+        row, began, ended = runs[0], *map(clock.ticks, runs[1:3])
         packed |= {
             "cut": narrowed(np.diff(row, prepend=0)),
             "began": narrowed(began),
             "lasted": narrowed(ended - began),
         }
-        if part.interruptions is not None:
-            packed["interrupted"] = True
+        if runs[3].any():
+            packed["stopped"] = narrowed(runs[3])
     held = clock.held(part)
     if (held != runtime).any():
         packed["runtime"] = narrowed(held)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import CheckFailed, InputError
+from gridsim.metrics.availability import runs_of, spent_in_runs
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
-from gridsim.record import FAILURE, Record, Status
+from gridsim.record import FAILURE, REASONS, SAVED, Record, Status
 from gridsim.testing.allocation_checks import Failed, Runs, misplaced, on_failed_nodes
 from gridsim.testing.demand_checks import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
@@ -31,6 +32,19 @@ Overrun = Literal["kill", "extend"]
 
 UNKNOWN_STATUS = -1
 UNKNOWN_CORES = -1
+
+
+class Parts(NamedTuple):
+    """Parts of runs, whole microseconds: restart, kept work and checkpoints; and whether the run saved and left."""
+
+    restart: npt.NDArray[Any]
+    kept: npt.NDArray[Any]
+    checkpoint: npt.NDArray[Any]
+    saved: npt.NDArray[Any]
+
+    def select(self, rows: Any) -> Parts:
+        """Return the parts of some runs; row -1 has none."""
+        return Parts(*(np.append(column, column.dtype.type(0))[rows] for column in self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +76,8 @@ class Schedule:
         First starts of jobs that failures interrupted, at which their waits end; None: waits end at `start`.
     cut_piece : (k,) bool or None
         Which of these are pieces of chains; None: none.
+    parts, cut_parts : Parts or None
+        Parts of the last runs and of those before them, if jobs can save their work.
     limit : (n,) int64 or None
         Time limit of jobs that requested more, whole microseconds, `NEVER` for other jobs. Such jobs were killed at
         the limit, or split into a chain. None if there are none.
@@ -90,6 +106,8 @@ class Schedule:
     cut_start: IntArray | None = None
     cut_end: IntArray | None = None
     cut_piece: Mask | None = None
+    parts: Parts | None = None
+    cut_parts: Parts | None = None
     first_start: IntArray | None = None
     limit: IntArray | None = None
     pieces: IntArray | None = None
@@ -106,7 +124,7 @@ class Schedule:
         promises = record.promises
         job, start, end = record.earlier_runs()
         beyond = record.beyond
-        return cls(
+        found = cls(
             job=record.workload.job,
             start=record.start_us,
             end=record.end_us,
@@ -118,13 +136,33 @@ class Schedule:
             cut_job=record.workload.job[job] if len(job) or promises is not None else None,
             cut_start=start if len(job) or promises is not None else None,
             cut_end=end if len(job) or promises is not None else None,
-            first_start=None if record.interruptions is None else record.first_start_us,
             cut_piece=None if beyond is None else np.arange(len(job)) >= len(job) - len(beyond.job),
             limit=None if beyond is None else beyond.limit_us,
             allocations=None if record.allocations is None else _numbered(record.allocations, record.workload.job),
             failed=_failed(record),
             source="record",
         )
+        if record.interruptions is None or record.tasks is not None:
+            return found
+        row, start, end, reason = runs_of(record)
+        spent, saved = spent_in_runs(record), np.array(reason) == REASONS[SAVED]
+        parts = Parts(spent.restart, spent.kept, spent.checkpoint, saved)
+        saves = record.interruptions.kept is not None
+        return found.with_runs(record.workload.job[row], start, end, parts if saves else None)
+
+    def with_runs(self, job: IntArray, start: IntArray, end: IntArray, parts: Parts | None) -> Schedule:
+        """Return the schedule with all runs of jobs, of which it has the last ones; with *parts* if jobs can save."""
+        place = {number: row for row, number in enumerate(self.job.tolist())}
+        row = np.array([place.get(number, -1) for number in job.tolist()], dtype=np.int64)
+        known, first = row >= 0, self.start.copy()
+        np.minimum.at(first, row[known], start[known])
+        last = np.flatnonzero(known & (start == self.start[row]))
+        at: IntArray = np.full(len(self), -1, dtype=np.int64)
+        at[row[last]] = last
+        cut = np.delete(np.arange(len(job)), last)
+        of_last, of_cut = (None, None) if parts is None else (parts.select(at), parts.select(cut))
+        found = replace(self, cut_job=job[cut], cut_start=start[cut], cut_end=end[cut], first_start=first)
+        return replace(found, cut_piece=None, parts=of_last, cut_parts=of_cut)
 
 
 def violations(
@@ -277,6 +315,8 @@ class _Checks:
             self.length = np.where(as_asked, self.runtime, moldable.times_on(possible, self.runtime, requested))
             longest = moldable.times_on(possible, self.estimate, requested)
             self.limit_of_length = np.where(as_asked, self.estimate, longest)
+        if schedule.parts is not None and schedule.cut_parts is not None:
+            self._by_parts(schedule.parts, schedule.cut_parts)
 
     def _by_limits(self) -> None:
         """Return the limits for the last pieces of chains in the schedule.
@@ -289,6 +329,32 @@ class _Checks:
         self.runtime = self.runtime - self.before
         self.estimate = np.minimum(self.estimate - self.before, self.most_at_once)
         self.clipped: Mask = (self.most_at_once < NEVER) & (self.before == 0)
+
+    def _by_parts(self, parts: Parts, cut: Parts) -> None:
+        """Set the lengths and limits of last runs with checkpoints: restart, the work that is left, and checkpoints.
+
+        A later run requests the estimate again, or what earlier runs left of it since the last save, and the restart.
+        """
+        row, end = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_)), self.schedule.cut_end
+        assert end is not None
+        row, end, cut = row[row >= 0], end[row >= 0], cut.select(np.flatnonzero(row >= 0))
+        before, spent, saved = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
+        np.add.at(before, row, cut.kept)
+        np.maximum.at(saved, row[cut.saved], end[cut.saved])
+        since = end > saved[row]
+        np.add.at(spent, row[since], (cut.kept + cut.checkpoint)[since])
+        again: Mask = np.bincount(row[since], minlength=len(self.rows)) > 0
+        left = self.limit_of_length - np.where(again, spent - parts.restart, 0)
+        held = np.where(self.ran, self.schedule.end - self.schedule.start, 0)
+        killed = self.status == Status.killed_walltime
+        # The duration of a killed run is the one of the two that it requested.
+        most = np.where(killed & self.differ(held, left), self.limit_of_length, left)
+        limit = np.where(killed, most, np.maximum(self.limit_of_length, left))
+        need = parts.restart + self.length - before + parts.checkpoint
+        # A checkpoint that was not complete when the run was stopped is no part of it.
+        need = np.where(killed & (before + parts.kept < self.length), np.maximum(need, limit + 1), need)
+        need = np.where(np.isin(self.status, (Status.cancelled, Status.failed)), np.maximum(need, held), need)
+        self.runtime, self.estimate, self.length, self.limit_of_length = need, limit, need, limit
 
     def _held_by_pieces(self) -> IntArray:
         """Return the time that the earlier pieces of each job's chain held its cores, whole microseconds."""
@@ -417,9 +483,13 @@ class _Checks:
         if job is None or start is None or end is None or not len(job) or not len(self.rows):
             return
         place = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
-        longest = self._longest_runs(place)
+        longest, parts = self._longest_runs(place), self.schedule.cut_parts
+        if parts is not None:  # a last checkpoint may exceed the estimate; without walltimes a run has no limit
+            longest = longest + parts.restart + parts.checkpoint if self.overrun == "kill" else end - start
         odd = (place < 0) | (start < self.submit[place] - self.tolerance) | (end <= start)
         odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > longest + self.tolerance)
+        if parts is not None:
+            odd |= parts.restart + parts.kept + parts.checkpoint > end - start + self.tolerance
         again = np.lexsort((start, job))
         same = job[again][1:] == job[again][:-1]
         odd[again[1:]] |= same & (start[again][1:] < end[again][:-1] - self.tolerance)

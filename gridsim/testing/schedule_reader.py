@@ -26,12 +26,12 @@ from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
-from gridsim.record import Status
+from gridsim.record import REASONS, SAVED, Status
 from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.scenario import jobs_of, transformed
 from gridsim.testing.allocation_checks import Failed
 from gridsim.testing.allocation_table import parse_allocations
-from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule, only_capacity, violations_of
+from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Parts, Schedule, only_capacity, violations_of
 from gridsim.testing.violation import Violation
 from gridsim.workload.read import Paths
 
@@ -283,18 +283,16 @@ def _own_allocations(folder: Path) -> Allocations | None:
 
 def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
     """Return the schedule with the runs before jobs' last ones, if the directory contains any."""
-    there = [name for name in ("killed_runs", "runs", "pieces") if (folder / f"{name}.csv").is_file()]
+    if (folder / "runs.csv").is_file():  # never together with pieces
+        table = read_run_table(folder, "runs")
+        start, end, *spent = (to_us(table[it]) for it in ("start", "end", "restart", "kept", "checkpoint_seconds"))
+        parts = Parts(spent[0], spent[1], spent[2], table["reason"] == REASONS[SAVED])
+        saves = "checkpoint" in (find_run(folder) or {}).get("options", {}).get("failures", {})
+        return schedule.with_runs(table["job"], start, end, parts if saves else None)
+    there = [name for name in ("killed_runs", "pieces") if (folder / f"{name}.csv").is_file()]
     if not there:
         return schedule
     cut = [read_schedule(folder / f"{name}.csv") for name in there]
-    cut = [_without_last(it, schedule) if name == "runs" else it for it, name in zip(cut, there, strict=True)]
-    if "runs" in there:
-        runs = cut[there.index("runs")]
-        assert runs.start is not None
-        first, order = schedule.start.copy(), np.argsort(schedule.job)
-        rows = order[np.searchsorted(schedule.job, runs.job, sorter=order)]
-        np.minimum.at(first, rows, runs.start)
-        schedule = replace(schedule, first_start=first)
     return replace(
         schedule,
         cut_job=np.concatenate([each.job for each in cut]),
@@ -311,14 +309,6 @@ def _failed_nodes(path: Path) -> Failed:
     return Failed(
         node, *(np.array([to_us(it) if it < np.inf else NEVER for it in each], dtype=np.int64) for each in (down, up))
     )
-
-
-def _without_last(runs: Schedule, schedule: Schedule) -> Schedule:
-    """Return the runs without the last one of each job, which the schedule has."""
-    last = set(zip(schedule.job.tolist(), schedule.start.tolist(), strict=True))
-    pairs = zip(runs.job.tolist(), runs.start.tolist(), strict=True)
-    kept = np.array([pair not in last for pair in pairs], dtype=np.bool_)
-    return replace(runs, job=runs.job[kept], start=runs.start[kept], end=runs.end[kept])
 
 
 def _text(path: Path) -> str:

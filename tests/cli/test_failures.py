@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import gridsim as gs
 from gridsim.cli import main
-from gridsim.model.failures import read_trace
+from gridsim.model.checkpoints import Checkpoints
+from gridsim.model.failures import Failures, read_trace
 
 SMALL = ["--jobs", "60", "--load", "0.8", "--platform", "8x4"]
 
@@ -181,3 +184,73 @@ def test_whatif_compares_failures_without_and_with_checkpoints(trace: Path, caps
 def test_a_cost_without_checkpoints_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", *SMALL, "--checkpoint-cost", "5s"]) == 2
     assert "--checkpoint-cost has no effect without --checkpoint" in capsys.readouterr().err
+
+
+def written(folder: Path, policy: str, overrun: Any, log: gs.Workload, failures: Failures) -> Path:
+    machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=1, capacity={"cores": 4})])
+    options = gs.Run(failures=failures, overrun=overrun)
+    gs.simulate(log, platform=machine, policy=policy, options=options).write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("overrun", ["kill", "extend"])
+@pytest.mark.parametrize("remaining", ["original", "remaining"])
+def test_runs_with_checkpoints_are_valid_and_judged_by_their_parts(
+    overrun: str, remaining: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Job 1 loses 6 s at 50 s, restarts at 60 s and needs 5 + 60 + 2 * 2 s; the walltime ends job 2 in a checkpoint.
+    log = gs.Workload.from_columns(submit=[0, 1], runtime=[100, 102], estimate=[110, 110], cores=[4, 4])
+    saving = Checkpoints(20, cost=2, restart=5, requeue_estimate=remaining)
+    out = written(tmp_path, "easy", overrun, log, Failures([(["n"], 50, 60)], checkpoints=saving))
+    assert main(["validate", str(out)]) == 0
+    assert "valid" in capsys.readouterr().out
+    jobs = (out / "jobs.csv").read_text()
+    assert ("killed_walltime" in jobs) == (overrun == "kill")
+    runs = (out / "runs.csv").read_text()
+    for file, old, new, what in (
+        ("runs.csv", "1,1,0,50,failure,0,40,", "1,1,0,50,failure,0,20,", "wrong-end: 1 (jobs 1)"),
+        ("runs.csv", "1,1,0,50,failure,0,40,", "1,1,0,50,failure,0,60,", "two-runs-at-once: 1 (jobs 1)"),
+        ("jobs.csv", "completed", "killed_walltime", "wrong-status"),
+    ):
+        text = {"runs.csv": runs, "jobs.csv": jobs}[file]
+        assert old in text
+        (out / file).write_text(text.replace(old, new, 1))
+        assert main(["validate", str(out)]) == 1
+        assert what in capsys.readouterr().out
+        (out / file).write_text(text)
+
+
+def test_a_job_that_is_killed_in_the_first_checkpoint_of_all_is_valid(tmp_path: Path) -> None:
+    log = gs.Workload.from_columns(submit=[0], runtime=[100], estimate=[102], cores=[4])
+    out = written(tmp_path, "easy", "kill", log, Failures(checkpoints=Checkpoints(99, cost=5)))
+    assert "1,1,0,102,killed_walltime,0,0,0,0,102" in (out / "runs.csv").read_text()
+    assert main(["validate", str(out)]) == 0
+
+
+def test_killed_runs_with_checkpoints_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Job 2 runs from 0 to 4, writes two checkpoints without cost, is preempted by a job with a deadline, and resumes.
+    log = gs.Workload.from_columns(
+        submit=[0, 0, 4], runtime=[10, 10, 6], cores=[2, 2, 2], deadline=[40, 40, 10], restartable=[False, True, False]
+    )
+    out = written(tmp_path, "fqops?kill_restart=true", "kill", log, Failures(checkpoints=Checkpoints(2)))
+    assert (out / "killed_runs.csv").is_file()
+    assert "2,1,0,4,preempted,0,4," in (out / "runs.csv").read_text()
+    assert main(["validate", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["explain", str(out), "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["cut"], found["lost"], found["wait"]) == (1, 4, 6)
+    assert found["stopped_by"] == [["other jobs", 1]]
+
+
+def test_explain_names_each_reason_why_runs_were_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = gs.Workload.from_columns(submit=[0], runtime=[300], estimate=[100], cores=[4])
+    saving = Checkpoints(10, save_before=20)
+    out = written(tmp_path, "easy", "kill", log, Failures([(["n"], 50, 60)], checkpoints=saving))
+    assert main(["validate", str(out)]) == 0
+    reasons = [line.split(",")[4] for line in (out / "runs.csv").read_text().splitlines()[1:]]
+    assert reasons == ["failure", "saved", "saved", "completed"]
+    capsys.readouterr()
+    assert main(["explain", str(out), "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "in 3 runs (1 interrupted by absent nodes and 2 ended by a save before the walltime)" in text

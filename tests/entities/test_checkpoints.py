@@ -15,6 +15,7 @@ from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import FailureModel, Failures, Machines
 from gridsim.options import Run
 from gridsim.record import Record
+from gridsim.testing.invariants import violations
 
 FOUR = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=4, capacity={"cores": 2})])
 ONE = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=1, capacity={"cores": 1})])
@@ -63,6 +64,7 @@ def test_every_second_of_a_run_is_spent_once(policy: str, instant: str, remainin
         order = np.lexsort((start, row))
         follows = row[order][1:] == row[order][:-1]
         assert (start[order][1:][follows] >= end[order][:-1][follows]).all()
+        assert violations(record) == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 
 from gridsim.model.capacity import GPU, NodeGroup
+from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.questions.explain import explain
+from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
 from gridsim.report import gantt, gantt_rows
 from gridsim.report.comparison import Comparison
+from gridsim.report.explain_text import sentences
 from gridsim.report.gantt_rows import Axis
 from gridsim.simulation import run, simulate
 
@@ -170,10 +174,33 @@ def test_the_page_draws_absent_nodes_and_interrupted_runs(
     opened = visit(browser, comparing(failing).page(tmp_path / "page.html").as_uri())
     counts = "gridsimGantt.zoom(1); gridsimGantt.draw(); return [gridsimGantt.lastAbsences, gridsimGantt.lastEarlier]"
     assert opened.execute_script(counts) == [2, 4]
-    assert opened.execute_script("return gridsimGantt.data.policies.every((one) => one.interrupted)")
+    why = "return gridsimGantt.data.policies.map((one) => [...one.runs.values()].flat().map((run) => run[2]))"
+    assert opened.execute_script(why) == [[1, 1], [1, 1]]
     text = opened.find_element("css selector", "#gantt").text
     assert "absent nodes" in text
     assert "Paler bars are runs that were interrupted or stopped." in text
+
+
+@pytest.mark.long
+def test_the_page_names_each_reason_why_runs_were_stopped(
+    browser: Any, visit: Callable[..., Any], comparing: Callable[..., Comparison], tmp_path: Any
+) -> None:
+    # Job 1 loses its node at 50 s and saves itself twice; job 2 saves itself once, job 3 ends in its first run.
+    log = Workload.from_columns(
+        submit=[0, 1, 2], runtime=[300, 120, 9], estimate=[100, 100, 9], cores=[4, 4, 4], cores_stated=4
+    )
+    machine = Platform.of_nodes([NodeGroup(group="n", count=1, capacity={"cores": 4})])
+    options = Run(failures=Failures([(["n"], 50, 60)], checkpoints=Checkpoints(10, save_before=20)))
+    records = {name: simulate(log, platform=machine, policy=name, options=options).record for name in ("easy", "fcfs")}
+    opened = visit(browser, comparing(records).page(tmp_path / "page.html").as_uri())
+    script = (
+        "const { data } = gridsimGantt; return [0, 1, 2].map((row) => gridsimGantt.explained(row, data.policies[0]))"
+    )
+    expected = [sentences(explain(JobSchedule.of(records["easy"]), job), "easy") for job in (1, 2, 3)]
+    assert opened.execute_script(script) == expected
+    assert "in 3 runs (1 interrupted by absent nodes and 2 ended by a save before the walltime)" in expected[0][0]
+    assert "in 1 run ended by a save before the walltime." in expected[1][0]
+    assert "in addition" not in expected[2][0]
 
 
 @pytest.mark.long

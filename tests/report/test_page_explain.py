@@ -149,7 +149,7 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
         if expected["start"] == expected["start"]:
             expected["status"] = ""  # the page has only the reason why a job did not run
         for name, value in expected.items():
-            if name in ("passers", "reasons"):
+            if name in ("passers", "reasons", "stopped_by"):
                 assert found[name] == value, job
             elif isinstance(value, list):
                 assert [other["job"] for other in found[name]] == [other["job"] for other in value], (job, name)

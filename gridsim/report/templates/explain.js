@@ -7,6 +7,7 @@ const gridsimWhy = (() => {
   const SHOWN = 5; // largest number of other jobs named
   const LACKING = ["Resources", "ReqNodeNotAvail", "Reservation"]; // reasons for a lack of nodes
   const WHOLE = ["machine", "pooled"];
+  const STOPPED = [["other jobs", "stopped for other jobs"], ["absent nodes", "interrupted by absent nodes"], ["its own save", "ended by a save before the walltime"]];
   const MEANING = {
     Priority: "jobs of higher priority were waiting",
     Resources: "eligible nodes had too few free resources",
@@ -195,19 +196,20 @@ const gridsimWhy = (() => {
     return { pool, eligible, free, byRow, shortOf, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
   }
 
-  // Stopped runs of each job before its last one, in order of time.
-  function runsOf({ cut, began, lasted }) {
+  // Stopped runs of each job before its last one, in order of time: start, end, and why it was stopped.
+  function runsOf({ cut, began, lasted, stopped }) {
     let row = 0;
     const runs = new Map();
     (cut || []).forEach((step, k) => {
       row += step;
       if (!runs.has(row)) runs.set(row, []);
-      runs.get(row).push([began[k], began[k] + lasted[k]]);
+      runs.get(row).push([began[k], began[k] + lasted[k], stopped ? stopped[k] : 0]);
     });
     return { runs };
   }
 
   const lostOf = (one, row) => (one.runs.get(row) || []).reduce((sum, [from, to]) => sum + to - from, 0);
+  const stoppedBy = (one, row) => STOPPED.map(([why], k) => [why, (one.runs.get(row) || []).filter((run) => run[2] === k).length]).filter(([, count]) => count);
   // Ticks from submission to start in which no piece of a chain and no stopped run held cores.
   const waited = (one, row) => one.wait[row] - (one.earlier ? one.earlier[row] : 0) - lostOf(one, row);
 
@@ -318,7 +320,7 @@ const gridsimWhy = (() => {
       submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
       estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? waited(one, row) * tick : NaN,
-      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick, interrupted: ran && (one.runs.get(row) || []).length > 0 && one.interrupted,
+      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick, stopped_by: ran ? stoppedBy(one, row) : [],
       short: lacking, enough,
       ahead, ahead_work: aheadWork * tick, passed, passed_work: passedWork * tick,
       holders: others(held, held, total), passing: others(passing, held, total),
@@ -345,6 +347,11 @@ const gridsimWhy = (() => {
   const called = (found) => (found.id === String(found.job) ? found.id : `${found.id} (number ${found.job})`);
   const short = (one) => `job ${one.id}${one.user ? ` of user ${one.user}` : ""}`;
 
+  function stoppedText(by) {
+    const how = new Map(STOPPED);
+    return by.length > 1 ? `(${listed(by.map(([why, count]) => `${number(count)} ${how.get(why)}`))})` : how.get(by[0][0]);
+  }
+
   function sentences(found, label) {
     const of = found.user ? ` of user ${found.user}` : "";
     const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
@@ -352,7 +359,7 @@ const gridsimWhy = (() => {
     if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...dateTexts(found)];
     if (found.wait <= 0 && found.pieces + found.cut === 1) return [`${asked}, and started at once under ${label}: ${freeText(found)}.`, ...dateTexts(found)];
     const chain = found.pieces > 1 ? `, summed over the ${number(found.pieces)} pieces of its chain` : "";
-    const lost = found.cut ? `, in addition to ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} ${found.interrupted ? "interrupted by absent nodes" : "stopped for other jobs"}` : "";
+    const lost = found.cut ? `, in addition to ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} ${stoppedText(found.stopped_by)}` : "";
     const last = found.pieces + found.cut > 1 ? [`Its last ${found.cut ? "run" : "piece"} started ${duration(found.start - found.submit)} after submission; the following sentences cover the time until then.`] : [];
     const texts = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}${lost}.`, ...dateTexts(found), ...(found.scope === "nodes" ? reasonTexts(found) : capacityTexts(found)), ...last, queueText(found)];
     if (found.holders.length) {

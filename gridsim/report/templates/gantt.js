@@ -151,7 +151,7 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "eligible", "free", "reported", "word", "spans", "lacked", "predicted"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "stopped", "pool", "eligible", "free", "reported", "word", "spans", "lacked", "predicted"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
@@ -178,7 +178,7 @@
     return {
       label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, predicted, last,
       started: Int32Array.from(keys, (key) => key % 4194304),
-      complete: packed.complete, interrupted: Boolean(packed.interrupted),
+      complete: packed.complete,
       status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
       place: data.dag ? new Int32Array(n).fill(-1) : null,
     };

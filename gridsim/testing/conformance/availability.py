@@ -21,7 +21,7 @@ from gridsim.metrics.availability import (
 )
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.checkpoints import Checkpoints
-from gridsim.model.demand import Demand, Demands
+from gridsim.model.demand import Demand
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
@@ -54,7 +54,7 @@ _CLASSES = {"priority": 0, "preemptible": 1}
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*PROSE, *_CASE), "the case holds")
-    platform, workload = _platform(case["platform"]), _workload(case["jobs"])
+    platform, workload = _platform(case["platform"]), machine.workload_of(case["jobs"], _demand, _labels)
     common = (
         {"interval": _by_formula(case["jobs"]), "mtbf": case.get("mtbf")}
         if "checkpoint_cost" in workload.labels
@@ -104,21 +104,14 @@ def _platform(words: Mapping[str, Any]) -> Platform:
     )
 
 
-def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
-    ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
-    return Workload.from_columns(
-        job=[job["id"] for job in ordered],
-        submit=[job["submit"] for job in ordered],
-        estimate=[max(1, job["estimate"]) for job in ordered],
-        runtime=[max(1, job["runtime"]) for job in ordered],
-        demands=Demands.of([_demand(job) for job in ordered]),
-        labels={
-            "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in ordered],
-            "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in ordered],
-            **{name: [int(job.get(name, usual)) for job in ordered] for name, usual in _CLASSES.items()},
-            **_saving(ordered),
-        },
-    )
+def _labels(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Labels of what happens to interrupted jobs, and of their checkpoints."""
+    return {
+        "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in jobs],
+        "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in jobs],
+        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in _CLASSES.items()},
+        **_saving(jobs),
+    }
 
 
 def _saving(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:

@@ -58,7 +58,9 @@ def check_schedule(case: Mapping[str, Any], scheduler: Scheduler | None = None) 
     """
     known_only(case, (*PROSE, "platform", "jobs", "runs"), "the case holds")
     platform = platform_of(case["platform"])
-    workload = _workload(case["jobs"])
+    for job in case["jobs"]:
+        known_only(job, JOB, "a job has")
+    workload = workload_of(case["jobs"], demand_of)
     return Outcome.of([_run(spec, workload, platform, scheduler or _simulated) for spec in case["runs"]])
 
 
@@ -77,16 +79,20 @@ def platform_of(words: Mapping[str, Any]) -> Platform:
     return Platform.of_nodes(groups, words.get("pools", {}))
 
 
-def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
-    for job in jobs:
-        known_only(job, JOB, "a job has")
+def workload_of(
+    jobs: Sequence[Mapping[str, Any]],
+    demand: Callable[[Mapping[str, Any]], Demand],
+    labels: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Sequence[int]]] = lambda _: {},
+) -> Workload:
+    """Return the jobs of a case in order of submission, with their demands and labels."""
     ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
     return Workload.from_columns(
         job=[job["id"] for job in ordered],
         submit=[job["submit"] for job in ordered],
         estimate=[max(1, job["estimate"]) for job in ordered],
         runtime=[max(1, job["runtime"]) for job in ordered],
-        demands=Demands.of([demand_of(job) for job in ordered]),
+        demands=Demands.of([demand(job) for job in ordered]),
+        labels=labels(ordered),
     )
 
 
