@@ -26,7 +26,7 @@ from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.windows import Window, WindowKind
-from gridsim.model.workload import Workload
+from gridsim.model.workload import USUAL, Workload
 from gridsim.record import Record
 from gridsim.testing.conformance import machine
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
@@ -48,7 +48,6 @@ _OWN = ("nodes", "node_cores", "on_failure", "max_restarts", "checkpoint", "save
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
-_CLASSES = {"priority": 0, "preemptible": 1}
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
@@ -109,7 +108,7 @@ def _labels(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return {
         "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in jobs],
         "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in jobs],
-        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in _CLASSES.items()},
+        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in USUAL.items()},
         **_saving(jobs),
     }
 
@@ -241,9 +240,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     useful, lost, first = useful_core_seconds(record), lost_core_seconds(record), record.first_start_us
     checkpoint, restart = overhead_core_seconds(record)
     earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
-    cut = [] if record.promises is None else record.promises.killed.tolist()
-    cut += [] if found.suspended is None else found.suspended[0].tolist()
-    preemptions = np.bincount(np.asarray(cut, dtype=np.int64), minlength=len(record)).tolist()
+    preemptions = record.preemptions.tolist()
     reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
     for row, told in enumerate(rows_of(record).values()):
         failed = told["status"] == "failed"
@@ -256,7 +253,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
             "end": told["end"],
             "runs": earlier[row] + ran,
             "restarts": restarts + failed,
-            "preemptions": preemptions[row] + (told["status"] == "preempted"),
+            "preemptions": preemptions[row],
             "useful_core_seconds": float(useful[row]),
             "lost_core_seconds": float(lost[row]),
             "checkpoint_core_seconds": float(checkpoint[row]),
@@ -277,7 +274,7 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
     for piece, gpu, share in zip(held.gpu_row.tolist(), held.gpu.tolist(), held.gpu_share.tolist(), strict=True):
         gpus.setdefault(pairs[piece], {}).setdefault(held.nodes[held.node[piece]], {})[str(gpu)] = share
     count: dict[int, int] = {}
-    row, start, end, reasons = runs_of(record)
+    row, start, end, reasons, _ = runs_of(record)
     spent = [column.tolist() for column in spent_in_runs(record)]
     for job, began, ended, reason, restart, kept, checkpoints, writing, suspended, lost in zip(
         row.tolist(), start.tolist(), end.tolist(), reasons, *spent, strict=True
