@@ -123,7 +123,7 @@ class Run:
             if values[name] is None:
                 del values[name]
         if self.failures is not None:
-            values["failures"] = self.failures.written()
+            values["failures"] = self.failures.dated(workload.provenance).written()
         values["tick"] = self.tick_of(workload)
         if not isinstance(self.balancer, str):
             values["balancer"] = name_of(self.balancer)

@@ -641,6 +641,7 @@ class Record:
         For an interrupted job the start of its first run.
         """
         start = self.start_us if self.interruptions is None else self.first_start_us
+        start = start if self.beyond is None else np.where(self.beyond.pieces > 0, self.start_us, start)
         return np.where(self.ran, seconds(start - self.workload.submit - self._before), np.nan)
 
     @property

@@ -267,8 +267,8 @@ class Result:
             return {}
         row, start, end, reason, by = runs_of(record)
         spent = spent_in_runs(record)
-        several = len(row) > len(np.unique(row))
-        if not several and record.interruptions.kept is None and record.interruptions.suspended is None:
+        found = record.interruptions
+        if len(row) == len(np.unique(row)) and found.kept is None and found.suspended is None:
             return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
         return {

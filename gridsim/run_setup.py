@@ -82,7 +82,8 @@ def set_up(
         closed = "spare nodes need all jobs in advance"
     known = workload if closed else _with_spare_rows(workload, platform, policy, max_jobs)
     env = Clock(instant)
-    failures, saving = options.failures, None if options.failures is None else options.failures.checkpoints
+    failures = None if options.failures is None else options.failures.dated(workload.provenance)
+    saving = None if failures is None else failures.checkpoints
     saves = saving is not None and (saving.save_before is not None or "save_before" in known.labels)
     moves = failures is not None and (failures.requeue == "behind" or saves)
     if saving is not None and saving.requeue_estimate == "remaining":

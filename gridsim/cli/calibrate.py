@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
-    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], told)
+    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing, workload)], told)
     progress = JobsProgress(len(workload), len(policies))
     with source.workers_for(args, workload, len(policies), progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show, "workers": team}

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     replications = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
     several = len(policies) > 1
-    about = [*source.summary_lines(workload, platform), *source.failure_lines(failing)]
+    about = [*source.summary_lines(workload, platform), *source.failure_lines(failing, workload)]
     tell([*about, *_settings(options, args.shake, shake, several=several)], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)

@@ -29,6 +29,7 @@ KINDS = (
     "backfill_orders",
     "predictors",
     "correctors",
+    "preemption",
     "placements",
     "partitions",
     "speedups",

@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(plain(metrics), indent=1))
         return 0
     _print(metrics)
-    for sentence in pooling.of_one(result.record, result.platform):
+    told = source.failure_lines(scenario.options.failures, result.workload)
+    for sentence in (*told, *pooling.of_one(result.record, result.platform)):
         print(sentence)
     for sentence in notices.left_aside(result.workload, result.platform):
         print(sentence)

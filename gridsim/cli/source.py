@@ -255,15 +255,20 @@ def with_and_without_checkpoints(found: Failures | None) -> list[Failures]:
     return [plain, found] if found.checkpoints is not None and found.need_nodes else [found]
 
 
-def failure_lines(found: Failures | None) -> list[str]:
+def failure_lines(found: Failures | None, workload: Workload) -> list[str]:
     """Return lines on the failures and the windows of a run."""
     if found is None:
         return []
+    found = found.dated(workload.provenance)
     from gridsim.number_formatting import counted, duration  # numpy: not needed for --help
 
     times = [f"MTBF {duration(it.mtbf)} and MTTR {duration(it.mttr)} of each {it.scope}" for it in found.models]
     trace = [f"{counted(len(found.trace), 'failure')} of {found.origin}"] if found.origin else []
+    trace += [f"{counted(len(found.inferred), 'failure')} inferred from NODE_FAIL runs"] if found.inferred else []
     lines = [f"failures: {', '.join([*trace, *times])}; repairs {found.repair}"] if trace or times else []
+    for it in (it for it in found.events if it.damaged):
+        shown = ", ".join([*map(str, it.damaged[:10]), *(["…"] if it.damaged[10:] else [])])
+        lines.append(f"failures: {counted(len(it.damaged), 'damaged line')} of {it.path} left out: {shown}")
     kinds = Counter(it.kind for it in found.windows)
     windows = [counted(count, "maintenance window" if kind == "maintenance" else kind) for kind, count in kinds.items()]
     lines += [f"windows: {', '.join(windows)}"] if windows else []

@@ -17,6 +17,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.model.platform import machine_cores
     from gridsim.scenario import transformed
     from gridsim.testing.schedule_reader import (
+        node_fail_runs,
         nodes_of,
         overrun_of,
         parse_columns,
@@ -39,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     workload = transformed(workload, args.transform or (), cores=cores)
     overrun = args.overrun or overrun_of(args.schedule)
     found = validate(schedule, workload, cores=cores, capacity=capacity, overrun=overrun, tolerance=args.tolerance)
+    recorded = None if args.failures is None else node_fail_runs(args.schedule, args.failures)
     if args.json:
         facts = {
             "schedule": args.schedule,
@@ -48,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
             "cores": cores,
             "cores_from": origin,
             "overrun": overrun,
+            **({} if recorded is None else {"node_fail": dict(zip(("runs", "interrupted"), recorded, strict=True))}),
             "violations": [violation.to_json() for violation in found],
         }
         print(json.dumps(plain(facts), indent=1, ensure_ascii=False))
@@ -55,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"schedule: {args.schedule}, {len(schedule):,} rows")
     print(f"workload: {args.log}, {len(workload):,} jobs; machine: {cores:,} cores ({origin})")
     tell(map(source.problem_line, source.problems(workload)))
+    if recorded is not None:
+        print(f"NODE_FAIL: {recorded[1]:,} of {recorded[0]:,} recorded runs are interrupted in the recorded second")
     for violation in found:
         print(f"violated  {violation}")
     kinds = "violation" if len(found) == 1 else "kinds of violations"

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     workload, platform = source.load(args, options, [scheduler])
     where = sys.stderr if args.json else sys.stdout
     failing = source.failures(args)
-    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], where)
+    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing, workload)], where)
     changes = []
     for each in source.with_and_without_checkpoints(failing):
         changes.append(Change(str(each), platform, workload, failures=each))

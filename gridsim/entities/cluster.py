@@ -806,7 +806,8 @@ class Cluster:
             if self.progress is not None:
                 self.progress.request_again(request, saved=False)
             again.append(request)
-        call(self.scheduler, "capacity_changed", CapacityChange(requeued=sorted(again)), now)
+        if again:
+            call(self.scheduler, "capacity_changed", CapacityChange(requeued=sorted(again)), now)
         self._unsettled = self.dirty = True
         return again
 
@@ -837,7 +838,8 @@ class Cluster:
         self._status[request] = status
         if self._load is not None:
             self._load.dequeue(request)
-            if status is Status.failed and self.dags is not None and self.dags.of[request] is not None:
+            lost = status in (Status.failed, Status.preempted)
+            if lost and self.dags is not None and self.dags.of[request] is not None:
                 self._load.remove(request)
                 self.dags.of[request].failed(request)
             else:

@@ -16,7 +16,7 @@ from gridsim.errors import InputError
 from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.record import Beyond, Promises, Reasons, Record, Refusal, Status
+from gridsim.record import Beyond, Interruptions, Promises, Reasons, Record, Refusal, Status
 
 Limits = Literal["refuse", "clip", "split"]
 
@@ -86,6 +86,7 @@ class LimitedJobs:
             logged_submit_us=logged,
             reasons=None if found.reasons is None else _job_reasons(found.reasons, first, row),
             beyond=Beyond("split", self.limit, *runs),
+            interruptions=None if found.interruptions is None else _of_jobs(found.interruptions, first, row),
             predictions=None if found.predictions is None else found.predictions.select(first),
             allocations=None if found.allocations is None else found.allocations.of_jobs(row),
             capacity=found.capacity,
@@ -113,6 +114,12 @@ def _folded(promises: Promises, first: IntArray, row: IntArray) -> Promises:
         killed_by=np.where(promises.killed_by >= 0, row[promises.killed_by], -1),
         cancelled_by=np.where((over >= 0) & (over < NEVER), row[np.where(over < NEVER, over, 0)], over),
     )
+
+
+def _of_jobs(found: Interruptions, first: IntArray, row: IntArray) -> Interruptions:
+    """Convert interrupted runs and kept work of pieces to those of jobs."""
+    kept = None if found.kept is None else replace(found.kept, job=row[found.kept.job])
+    return replace(found, job=row[found.job], ended=np.maximum.reduceat(found.ended, first), kept=kept)
 
 
 def _job_reasons(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:

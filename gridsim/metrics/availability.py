@@ -48,6 +48,7 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str], In
     """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), reason, and by.
 
     *by* is the row of the job that a run was stopped for, -1 for none.
+    The reason of a piece of a chain that is not the last one is ``piece``.
     """
     found = record.interruptions
     assert isinstance(found, Interruptions)
@@ -56,7 +57,9 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str], In
     job, *earlier = record.earlier_runs()
     rows = np.concatenate([job, last])
     began, ended = (np.concatenate(columns) for columns in zip(earlier, (start[last], end[last]), strict=True))
-    words = [PREEMPTED] * (len(job) - len(found.job)) + [REASONS[reason] for reason in found.reason.tolist()]
+    pieces = 0 if record.beyond is None else len(record.beyond.job)
+    words = [PREEMPTED] * (len(job) - len(found.job) - pieces)
+    words += [REASONS[reason] for reason in found.reason.tolist()] + ["piece"] * pieces
     reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
     words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
     by: IntArray = np.full(len(rows), -1, dtype=np.int64)

@@ -179,16 +179,27 @@ def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
             raise InputError(
                 f"'{text}' is not a time; expected for example 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
             ) from error
-    calendar = calendar_of(provenance)
-    if calendar is None:
-        why = (
-            "has no dates, because its submit times were changed"
-            if provenance.get(UNDATED)
-            else "has no start date (UnixStartTime)"
-        )
-        raise InputError(f"'{text}' is a date, but the log {why}", field=field)
+    calendar = needed_calendar(text, field, provenance)
     try:
         date = datetime.fromisoformat(text)
     except ValueError as error:
         raise InputError(f"'{text}' is not a date; expected for example 1996-07-01T12:00", field=field) from error
     return calendar.seconds(date)
+
+
+def needed_calendar(text: str, field: str, provenance: Mapping[str, Any]) -> Calendar:
+    """Return the calendar for a provenance, which the date *text* needs.
+
+    Raises
+    ------
+    InputError
+        With *field*, if the log has no dates.
+    """
+    if (calendar := calendar_of(provenance)) is not None:
+        return calendar
+    why = (
+        "has no dates, because its submit times were changed"
+        if provenance.get(UNDATED)
+        else "has no start date (UnixStartTime)"
+    )
+    raise InputError(f"'{text}' is a date, but the log {why}", field=field)

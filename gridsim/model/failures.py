@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -17,9 +19,11 @@ from gridsim.errors import InputError, check_keys, located
 from gridsim.files import csv_records
 from gridsim.model.capacity import Capacity
 from gridsim.model.checkpoints import Checkpoints, checkpoints_from
-from gridsim.model.dates import duration
-from gridsim.model.time import NEVER, IntArray, to_us
-from gridsim.model.windows import Window
+from gridsim.model.dates import duration, epoch_of, instant, needed_calendar, zone_name_of
+from gridsim.model.site_file.node_events import Absent, NodeEvents, absences, read_node_events
+from gridsim.model.site_file.reservations import SiteClock
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, to_us
+from gridsim.model.windows import Time, Window
 
 Failing = Literal["exponential", "weibull"]
 Repairing = Literal["exponential", "lognormal", "fixed"]
@@ -191,7 +195,7 @@ class Failures:
     ----------
     trace : sequence of (nodes, down, up)
         Recorded failures: names of nodes (``node``, ``node:gpu`` for one GPU; on a grid ``cluster/node``), and the
-        interval of absence, s; *up* infinite if they are never repaired.
+        interval of absence, s, or dates if the log has dates; *up* infinite if they are never repaired.
     models : sequence of FailureModel
         Random failures, in addition.
     windows : sequence of Window
@@ -210,6 +214,12 @@ class Failures:
         Number of restarts after which the next interruption of a job ends it.
     checkpoints : Checkpoints, optional
         Checkpoints of the jobs; without them an interruption loses all work of a run.
+    repeat : float
+        Period with which the trace is repeated, s; 0: once.
+    events : sequence of NodeEvents
+        Recorded failures in files of Slurm, in addition to the trace.
+    inferred : sequence of sequence of (nodes, down, up)
+        Failures inferred from runs in such files (`dated`), by run.
     origin : str
         Source of the trace, for reports.
 
@@ -219,7 +229,7 @@ class Failures:
     'announced'
     """
 
-    trace: Sequence[tuple[Sequence[str], float, float]] = ()
+    trace: Sequence[tuple[Sequence[str], Time, Time]] = ()
     models: Sequence[FailureModel] = ()
     windows: Sequence[Window] = ()
     repair: Repair = "unknown"
@@ -229,12 +239,17 @@ class Failures:
     max_restarts: int | None = None
     spares: int | Sequence[str] = 0
     checkpoints: Checkpoints | None = None
+    repeat: float = 0.0
+    events: Sequence[NodeEvents] = ()
+    inferred: Sequence[Sequence[Absent]] = ()
     origin: str = ""
 
     def __post_init__(self) -> None:
         for name, known in (("repair", Repair), ("requeue", Requeue)):
             _one_of(name, getattr(self, name), get_args(known))
         _one_of("on_failure", self.on_failure, ("requeue", "cancel"))
+        if self.repeat != 0:
+            _positive("repeat", self.repeat)
         delay, most = self.requeue_delay, self.max_restarts
         if not isinstance(delay, int | float) or not 0 <= delay < math.inf:
             raise InputError(f"is {delay!r}; expected a number of seconds from 0", field="failures.requeue_delay")
@@ -262,9 +277,9 @@ class Failures:
         nodes = len(machines.nodes)
         counts = [Counter(node for _, parts in model.parts(machines) for node in parts) for model in self.models]
         rate = sum(sum(count.values()) / model.mtbf for count, model in zip(counts, self.models, strict=True))
-        failed = [(down, up) for names, down, up in self.trace for name in names if not _GPU.search(name)]
+        failed = [(down, up) for names, down, up in self._recorded() for name in names if not _GPU.search(name)]
         if failed:
-            last = max(time for times in failed for time in times if time < math.inf)
+            last = self.repeat or max(time for times in failed for time in times if time < math.inf)
             up_seconds = nodes * last - sum(min(up, last) - down for down, up in failed)
             rate += nodes * len(failed) / up_seconds if up_seconds > 0 else math.inf
         return nodes / rate if rate else math.inf
@@ -273,14 +288,45 @@ class Failures:
         """Yield all failures in order of time; they depend on the seed of the scenario, and not on the policy."""
         recorded = [
             Failure(begin, end, cluster, tuple(parts))
-            for nodes, down, up in self.trace
+            for nodes, down, up in self._recorded()
             if nodes and (begin := to_us(down)) < (end := min(to_us(up), NEVER))
             for cluster, parts in self._parts(machines, nodes).items()
         ]
         seeds = np.random.SeedSequence(entropy=seed, spawn_key=(_ROLE,)).spawn(len(self.models))
         streams = [model.failures(machines, each) for model, each in zip(self.models, seeds, strict=True)]
         recorded.sort(key=lambda failure: failure.down)
-        return heapq.merge(iter(recorded), *streams, key=lambda failure: failure.down)
+        periods = itertools.count(0, to_us(self.repeat)) if self.repeat and recorded else [0]
+        past = (it._replace(down=it.down + begin, up=it.up + begin) for begin in periods for it in recorded)
+        return heapq.merge(past, *streams, key=lambda failure: failure.down)
+
+    def dated(self, provenance: Mapping[str, Any]) -> Failures:
+        """Return these failures with all times in seconds, and without those that ended before time 0.
+
+        Parameters
+        ----------
+        provenance : mapping
+            Provenance of the workload, which may define the dates of its clock.
+
+        Raises
+        ------
+        InputError
+            For a date if the log has no dates, and for a failure that does not end within the period of `repeat`.
+        """
+        with located(self.origin or None):
+            trace = [_in_time(each, provenance) for each in self.trace]
+        found, inferred = absences(self.events, trace, slurm_clock(provenance))
+        trace = _from_zero((*trace, *found))
+        inferred = [kept for each in (*self.inferred, *inferred) if (kept := _from_zero(each))]
+        for nodes, _, up in (*trace, *itertools.chain(*inferred)):
+            if self.repeat and up > self.repeat:
+                message = f"node '{nodes[0]}' is absent until {up:g} s, beyond the period of {self.repeat:g} s"
+                raise InputError(message, path=self.origin or None, field="failures.repeat")
+        return replace(self, trace=trace, inferred=inferred, events=[replace(it, rows=()) for it in self.events])
+
+    def _recorded(self) -> list[Absent]:
+        """Return all recorded and inferred failures; their times must be in seconds."""
+        trace: list[Absent] = [(nodes, float(down), float(up)) for nodes, down, up in self.trace]
+        return [*trace, *itertools.chain(*self.inferred)]
 
     def _parts(self, machines: Machines, nodes: Sequence[str]) -> dict[int, list[Part]]:
         with located(self.origin or None, field="node"):
@@ -299,6 +345,7 @@ class Failures:
             "requeue": self.requeue,
             "requeue_delay": self.requeue_delay,
             "on_failure": self.on_failure,
+            **({"repeat": self.repeat} if self.repeat else {}),
             **({} if self.max_restarts is None else {"max_restarts": self.max_restarts}),
             **({} if self.checkpoints is None else {"checkpoint": self.checkpoints.written()}),
         }
@@ -306,6 +353,9 @@ class Failures:
             values["spares"] = self.spares if isinstance(self.spares, int) else list(self.spares)
         if self.trace:
             values |= {"trace": len(self.trace), "file": self.origin}
+        if self.events:
+            values |= {"file": self.origin, "inferred": len(self.inferred)}
+            values["damaged_lines"] = {str(it.path): list(it.damaged) for it in self.events if it.damaged}
         if self.windows:
             values["windows"] = [window.written() for window in self.windows]
         if self.models:
@@ -314,6 +364,34 @@ class Failures:
                 for model in self.models
             ]
         return values
+
+
+def _in_time(failure: tuple[Sequence[str], Time, Time], provenance: Mapping[str, Any]) -> Absent:
+    """Return a failure with its times in seconds."""
+    nodes, *times = failure
+    down, up = (instant(time, "date", provenance) if isinstance(time, str) else time for time in times)
+    if up < down:
+        raise InputError(f"of node '{nodes[0]}' is {times[1]}, before down ({times[0]})", field="up")
+    return nodes, down, up
+
+
+def slurm_clock(provenance: Mapping[str, Any]) -> Callable[[str, Path, int], float]:
+    """Return the function that converts a date in a line of a file of Slurm to seconds of the simulation.
+
+    It raises `InputError` if the clock of the log is unknown.
+    """
+    clock = SiteClock(epoch_of(provenance), zone_name_of(provenance))
+
+    def instant_of(text: str, path: Path, line: int) -> float:
+        with located(path, line=line):
+            needed_calendar(text, "date", provenance)
+            return clock.instant(text, field="date") / MICROSECOND
+
+    return instant_of
+
+
+def _from_zero(failures: Iterable[Absent]) -> list[Absent]:
+    return [(nodes, max(down, 0.0), up) for nodes, down, up in failures if up > 0]
 
 
 _GPU = re.compile(r":\d+$")
@@ -333,8 +411,9 @@ def _positive(name: str, value: Any) -> None:
 
 
 _MODEL = ("mtbf", "mttr", "scope", "time", "shape", "repair_time", "sigma", "groups", "feature")
-_TABLE = ("file", "mtbf", "mttr", "model", "repair", "requeue", "requeue_delay", "on_failure", "max_restarts", "spares")
-_DURATIONS = ("mtbf", "mttr", "requeue_delay")
+_SOURCES = ("file", "mtbf", "mttr", "model")
+_OWN = ("repeat", "repair", "requeue", "requeue_delay", "on_failure", "max_restarts", "spares")
+_DURATIONS = ("mtbf", "mttr", "repeat", "requeue_delay")
 
 
 def failures_from(
@@ -349,9 +428,9 @@ def failures_from(
     Parameters
     ----------
     table : mapping
-        ``file`` (a trace), or ``mtbf`` and ``mttr`` of single nodes (s, or text such as ``2000h``); ``model``, a list
-        of tables with the parameters of `FailureModel`, in which ``repair_time`` is the distribution of repair times;
-        and the parameters of `Failures`.
+        ``file`` (a trace, or a file of Slurm; or a list of files), or ``mtbf`` and ``mttr`` of single nodes (s, or
+        text such as ``2000h``); ``model``, a list of tables with the parameters of `FailureModel`, in which
+        ``repair_time`` is the distribution of repair times; and the parameters of `Failures`.
     folder : Path, optional
         The trace is relative to it.
     origin : object
@@ -366,7 +445,7 @@ def failures_from(
     >>> failures_from({"mtbf": "2000h", "repair": "announced"}).models[0].mtbf
     7200000.0
     """
-    check_keys(table, _TABLE, "[failures]", origin)
+    check_keys(table, (*_SOURCES, *_OWN), "[failures]", origin)
     given = _in_seconds(table)
     if "file" in given and "mtbf" in given:
         raise InputError("is given together with a trace; expected one of them", field="failures.mtbf")
@@ -383,11 +462,22 @@ def failures_from(
             raise InputError("is missing in a model", field="failures.model.mtbf")
         words = {"repair" if name == "repair_time" else name: value for name, value in _in_seconds(each).items()}
         models.append(FailureModel(**words))
-    file = given.get("file", "")
-    trace = read_trace((folder or Path()) / file) if file else ()
-    own = {name: given[name] for name in _TABLE if name in given and name not in ("file", "mtbf", "mttr", "model")}
-    saving = checkpoints_from(checkpoint or {}, origin)
-    return Failures(trace, tuple(models), tuple(windows), **own, checkpoints=saving, origin=str(file))
+    files = [given["file"]] if isinstance(given.get("file"), str) else given.get("file", [])
+    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
+        raise InputError(f"is {files!r}; expected the name of a file, or a list of names", field="failures.file")
+    if "repeat" in given and not files:
+        raise InputError("is given without a trace", field="failures.repeat")
+    trace: list[tuple[Sequence[str], Time, Time]] = []
+    events: list[NodeEvents] = []
+    for path in ((folder or Path()) / file for file in files):
+        lines = _lines(path)
+        if (slurm := read_node_events(path, lines)) is not None:
+            events.append(slurm)
+        else:
+            trace += _trace(path, lines)
+    own = {name: given[name] for name in _OWN if name in given}
+    own |= {"checkpoints": checkpoints_from(checkpoint or {}, origin), "origin": ", ".join(files)}
+    return Failures(trace, events=events, models=tuple(models), windows=tuple(windows), **own)
 
 
 def _in_seconds(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -396,50 +486,63 @@ def _in_seconds(table: Mapping[str, Any]) -> dict[str, Any]:
     return {**table, **{name: duration(value, f"failures.{name}") for name, value in texts.items()}}
 
 
-def read_trace(path: str | Path) -> list[tuple[list[str], float, float]]:
+def read_trace(path: str | Path) -> list[tuple[list[str], Time, Time]]:
     """Read a trace of failures: CSV with columns ``node``, ``down``, ``up`` in seconds, and optionally ``gpus``.
 
     Rows with the same times are one failure of several nodes; an empty ``up`` means that the node is never repaired.
-    With ``gpus`` (``0 2``), these GPUs of the node fail, and the node stays.
+    With ``gpus`` (``0 2``), these GPUs of the node fail, and the node stays. A time can be a date, which is returned
+    as text (`Failures.dated`).
 
     Raises
     ------
     InputError
-        With file, line and field, for a missing column or a time that is no number of seconds.
+        With file, line and field, for a missing column or a time that is neither a number of seconds nor a date.
     """
-    path = Path(path)
+    return _trace(Path(path), _lines(Path(path)))
+
+
+def _lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        return path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}; expected a CSV table node,down,up", path=path) from error
+
+
+def _trace(path: Path, lines: Sequence[str]) -> list[tuple[list[str], Time, Time]]:
     header, rows = csv_records(lines, path)
     check_keys(header, ("node", "down", "up", "gpus"), "trace of failures", path)
     for name in ("node", "down", "up"):
         if name not in header:
             raise InputError("is missing; expected the columns node, down, up", path=path, line=1, field=name)
-    found: dict[tuple[float, float], list[str]] = {}
+    found: dict[tuple[Time, Time], list[str]] = {}
     for line, row in rows:
         if not row["node"]:
             raise InputError("is empty; expected the name of a node", path=path, line=line, field="node")
         down, up = (_seconds(row, name, path, line) for name in ("down", "up"))
-        if up < down:
+        if isinstance(down, float) and isinstance(up, float) and up < down:
             raise InputError(f"is {row['up']}, before down ({row['down']})", path=path, line=line, field="up")
         gpus = row.get("gpus", "").split()
         if not all(gpu.isdigit() for gpu in gpus):
             raise InputError(f"is '{row['gpus']}'; expected numbers of GPUs", path=path, line=line, field="gpus")
         names = [f"{row['node']}:{gpu}" for gpu in gpus] or [row["node"]]
-        if up > down:
+        if up != down:
             found.setdefault((down, up), []).extend(names)
     return [(nodes, down, up) for (down, up), nodes in found.items()]
 
 
-def _seconds(row: Mapping[str, str], name: str, path: Path, line: int) -> float:
-    if name == "up" and row[name].strip().lower() in ("", "nan"):
+def _seconds(row: Mapping[str, str], name: str, path: Path, line: int) -> Time:
+    """Return seconds, or the text of a date."""
+    text = row[name].strip()
+    if name == "up" and text.lower() in ("", "nan"):
         return math.inf
     try:
-        value = float(row[name])
+        if re.match(r"\d{4}-\d\d-\d\d", text):
+            datetime.fromisoformat(text)
+            return text
+        value = float(text)
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise InputError(f"is '{row[name]}'; expected seconds from 0", path=path, line=line, field=name)
+        message = f"is '{text}'; expected seconds from 0, or a date such as 2026-11-21T07:00"
+        raise InputError(message, path=path, line=line, field=name)
     return value

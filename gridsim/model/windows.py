@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from gridsim.errors import InputError, check_keys, located
 from gridsim.files import read_toml
-from gridsim.model.dates import instant
+from gridsim.model.dates import duration, instant
 from gridsim.model.site_file.syntax import expanded
 from gridsim.model.time import NEVER, to_us
 
@@ -140,11 +140,15 @@ def _replaced(window: PlannedWindow, windows: Sequence[PlannedWindow]) -> list[i
 
 
 def _at(value: Time, field: str, provenance: Mapping[str, Any]) -> int:
-    seconds = instant(value, field, provenance) if isinstance(value, str) else float(value)
+    date, _, more = str(value).partition(_PLUS)
+    seconds = instant(date, field, provenance) + duration(more or "0", field) if isinstance(value, str) else value
     if not seconds >= 0:
         raise InputError(f"is {value!r}; expected a time from 0", field=field)
     return min(to_us(seconds), NEVER)
 
+
+_PLUS = " + "
+"""Between a date and a number of seconds that is added to it, for windows of rolling maintenance."""
 
 _KEYS = tuple(it.name for it in fields(Window) if it.name != "origin")
 _ROLLING = ("id", "nodes", "at_once", "begin", "length", "gap", "announced", "kind", "at_begin")
@@ -198,19 +202,25 @@ def _time(value: Any, field: str) -> Time:
 
 def _rolling(table: Mapping[str, Any], name: str) -> list[Window]:
     values = {"gap": 0, **table}
-    for key in ("begin", "length", "gap", "at_once"):
+    for key in ("length", "gap", "at_once"):
         value = values.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < (key in ("length", "at_once")):
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < (key != "gap"):
             raise InputError(f"is {value!r}; expected a number", field=key)
+    values |= {name: _time(values[name], name) for name in ("begin", "announced") if name in values}
     more = {key: values[key] for key in ("kind", "announced", "at_begin") if key in values}
     whole_list = Window(values["nodes"], 0).nodes
     nodes = [node for text in whole_list for node in expanded(text)]
     each, length, step = int(values["at_once"]), float(values["length"]), float(values["length"] + values["gap"])
-    begins = [float(values["begin"]) + k * step for k in range(math.ceil(len(nodes) / each))]
-    return [
-        Window(tuple(nodes[k * each : (k + 1) * each]), begin, begin + length, id=f"{name}-{k}", **more)
-        for k, begin in enumerate(begins)
-    ]
+    found = []
+    for k in range(math.ceil(len(nodes) / each)):
+        begin, end = (_later(values["begin"], after) for after in (k * step, k * step + length))
+        found.append(Window(tuple(nodes[k * each : (k + 1) * each]), begin, end, id=f"{name}-{k}", **more))
+    return found
+
+
+def _later(begin: Time, seconds: float) -> Time:
+    """Return an instant so many seconds after another, which may be a date of an unknown clock."""
+    return f"{begin}{_PLUS}{seconds:.12g}" if isinstance(begin, str) else begin + seconds
 
 
 def read_windows(path: str | Path) -> list[Window]:

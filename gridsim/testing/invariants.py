@@ -156,10 +156,15 @@ class Schedule:
         spent, saved = spent_in_runs(record), np.array(reason) == REASONS[SAVED]
         parts = Parts(spent.restart, spent.kept, spent.checkpoint, saved)
         saves = record.interruptions.kept is not None
-        return found.with_runs(record.workload.job[row], start, end, parts if saves else None)
+        return found.with_runs(
+            record.workload.job[row], start, end, parts if saves else None, np.array(reason) == "piece"
+        )
 
-    def with_runs(self, job: IntArray, start: IntArray, end: IntArray, parts: Parts | None) -> Schedule:
-        """Return the schedule with all runs of jobs, of which it has the last ones; with *parts* if jobs can save."""
+    def with_runs(self, job: IntArray, start: IntArray, end: IntArray, parts: Parts | None, piece: Any) -> Schedule:
+        """Return the schedule with all runs of jobs, of which it has the last ones; with *parts* if jobs can save.
+
+        *piece*, (k,) bool, marks the pieces of split jobs.
+        """
         place = {number: row for row, number in enumerate(self.job.tolist())}
         row = np.array([place.get(number, -1) for number in job.tolist()], dtype=np.int64)
         known, first = row >= 0, self.start.copy()
@@ -170,7 +175,7 @@ class Schedule:
         cut = np.delete(np.arange(len(job)), last)
         of_last, of_cut = (None, None) if parts is None else (parts.select(at), parts.select(cut))
         found = replace(self, cut_job=job[cut], cut_start=start[cut], cut_end=end[cut], first_start=first)
-        return replace(found, cut_piece=None, parts=of_last, cut_parts=of_cut)
+        return replace(found, cut_piece=piece[cut] if piece.any() else None, parts=of_last, cut_parts=of_cut)
 
 
 def violations(
@@ -485,6 +490,7 @@ class _Checks:
         wait = self.schedule.wait
         if wait is not None:
             first = start if self.schedule.first_start is None else self.schedule.first_start
+            first = np.where(self.before > 0, start, first)  # the wait of a chain is that of all its pieces
             true = first - np.where(submit < NEVER, submit, self.submit) if submit is not None else first - self.submit
             true = true - self.before
             wrong = self.started & (wait < NEVER) & self.differ(wait, true)

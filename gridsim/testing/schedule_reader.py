@@ -21,12 +21,12 @@ from gridsim.files import DAMAGED, csv_rows, encoding_of, unpacked
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import demands_of
-from gridsim.model.failures import read_trace
+from gridsim.model.failures import Failures, failures_from, read_trace, slurm_clock
 from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
-from gridsim.record import REASONS, SAVED, Status
+from gridsim.record import FAILURE, REASONS, SAVED, Status
 from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.scenario import jobs_of, transformed
 from gridsim.testing.allocation_checks import Failed
@@ -286,12 +286,13 @@ def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
     if (folder / "suspensions.csv").is_file():
         table = read_run_table(folder, "suspensions")
         schedule = replace(schedule, asleep=np.stack([table["job"], to_us(table["from"]), to_us(table["until"])]))
-    if (folder / "runs.csv").is_file():  # never together with pieces
+    if (folder / "runs.csv").is_file():  # with those of the other tables
         table = read_run_table(folder, "runs")
         start, end, *spent = (to_us(table[it]) for it in ("start", "end", "restart", "kept", "checkpoint_seconds"))
         parts = Parts(spent[0], spent[1], spent[2], table["reason"] == REASONS[SAVED])
         saves = "checkpoint" in (find_run(folder) or {}).get("options", {}).get("failures", {})
-        return schedule.with_runs(table["job"], start, end, parts if saves else None)
+        piece = table["reason"] == "piece"
+        return schedule.with_runs(table["job"], start, end, parts if saves and not piece.any() else None, piece)
     there = [name for name in ("killed_runs", "pieces") if (folder / f"{name}.csv").is_file()]
     if not there:
         return schedule
@@ -307,11 +308,55 @@ def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
 
 def _failed_nodes(path: Path) -> Failed:
     """Return the failures of whole nodes."""
-    rows = [(name, down, up) for names, down, up in read_trace(path) for name in names if ":" not in name]
+    trace = Failures(read_trace(path), origin=str(path)).dated({}).trace
+    rows = [(name, float(down), float(up)) for names, down, up in trace for name in names if ":" not in name]
     node, down, up = zip(*rows, strict=True) if rows else ((), (), ())
     return Failed(
         node, *(np.array([to_us(it) if it < np.inf else NEVER for it in each], dtype=np.int64) for each in (down, up))
     )
+
+
+def node_fail_runs(folder: str | Path, files: Sequence[str]) -> tuple[int, int]:
+    """Return the number of recorded ``NODE_FAIL`` runs of the simulated jobs, and of those that a run reproduces.
+
+    Parameters
+    ----------
+    folder : path
+        A result directory, whose workload has dates.
+    files : sequence of str
+        Output of ``sacct -D -P`` with the columns JobID, State, Start, End and NodeList.
+
+    Returns
+    -------
+    recorded, interrupted : int
+        Runs in the files; and how many of them a failure interrupted in the simulation, in the same second.
+
+    Raises
+    ------
+    InputError
+        If the files contain no runs, or the clock of the workload is unknown.
+    """
+    folder, clock = Path(folder), slurm_clock(read_run(folder)["workload"])
+    jobs = read_run_table(folder)
+    known, recorded = set(jobs["job"].tolist()), set()
+    runs = [it for it in failures_from({"file": list(files)}).events if it.runs]
+    if not runs:
+        message = "has no runs; expected the output of sacct -D -P -o JobID,State,Start,End,NodeList"
+        raise InputError(message, path=files[0])
+    for file in runs:
+        for row in (row for row in file.rows if row.failed):
+            if row.job < 0:
+                message = "is missing; it has the numbers of the tasks of arrays"
+                raise InputError(message, path=file.path, line=row.line, field="JobIDRaw")
+            if row.job in known:
+                recorded.add((row.job, math.floor(clock(row.end, file.path, row.line))))
+    stopped = jobs["status"] == Status.failed.name
+    ends = list(zip(jobs["job"][stopped].tolist(), jobs["end"][stopped].tolist(), strict=True))
+    if (folder / "runs.csv").is_file():
+        made = read_run_table(folder, "runs")
+        failed = made["reason"] == REASONS[FAILURE]
+        ends += zip(made["job"][failed].tolist(), made["end"][failed].tolist(), strict=True)
+    return len(recorded), len(recorded & {(job, math.floor(end)) for job, end in ends})
 
 
 def _text(path: Path) -> str:

@@ -254,3 +254,88 @@ def test_explain_names_each_reason_why_runs_were_stopped(tmp_path: Path, capsys:
     assert main(["explain", str(out), "1"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "in 3 runs (1 interrupted by absent nodes and 2 ended by a save before the walltime)" in text
+
+
+SITE = """JobID|Submit|Eligible|Start|End|Elapsed|Timelimit|State|AllocCPUS|NNodes|NodeList
+1|2026-11-21T07:00:00|2026-11-21T07:00:00|2026-11-21T07:00:00|2026-11-21T07:10:00|00:10:00|00:20:00|NODE_FAIL|4|1|n-0
+1|2026-11-21T07:10:00|2026-11-21T07:12:01|2026-11-21T07:12:01|2026-11-21T07:25:01|00:13:00|00:20:00|COMPLETED|4|1|n-1
+2|2026-11-21T07:00:00|2026-11-21T07:00:00|2026-11-21T07:00:00|2026-11-21T07:05:00|00:05:00|00:20:00|COMPLETED|4|1|n-1
+3|2026-11-21T07:06:00|2026-11-21T07:06:00|2026-11-21T07:06:00|2026-11-21T07:08:00|00:02:00|00:20:00|NODE_FAIL|4|1|n-1
+3|2026-11-21T07:08:00|2026-11-21T07:12:00|2026-11-21T07:12:00|2026-11-21T07:20:00|00:08:00|00:20:00|COMPLETED|4|1|n-1
+4|2026-11-21T07:30:00|2026-11-21T07:30:00|2026-11-21T07:30:00|2026-11-21T07:31:00|00:01:00|00:20:00|COMPLETED|4|1|n-0
+"""
+NODE_EVENTS = """Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
+mini||2026-11-21T06:53:41|Unknown||Cluster Registered TRES|
+mini|n-0|2026-11-21T07:10:00|2026-11-21T07:20:00|DOWN*|Not responding|slurm(64030)
+mini|n-0|2026-11-21T07:1
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    (tmp_path / "log.txt").write_text(SITE)
+    (tmp_path / "events.txt").write_text(NODE_EVENTS)
+    (tmp_path / "recipe.toml").write_text(
+        """
+policy = "easy"
+[workload]
+file = "log.txt"
+timezone = "Europe/Berlin"
+[platform]
+file = "2x4"
+[failures]
+file = ["events.txt", "log.txt"]
+on_failure = "cancel"
+"""
+    )
+    return tmp_path
+
+
+def test_events_and_node_fail_runs_of_a_site(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, events = str(site / "log.txt"), str(site / "events.txt")
+    words = ["compare", log, "--platform", "2x4", "-p", "easy", "--no-page", "--workers", "1", "--out", str(site / "o")]
+    assert main([*words, "--failures", events, "--failures", log]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"failures: 1 failure of {events}, {log}, 1 failure inferred from NODE_FAIL runs; repairs unknown" in text
+    assert f"failures: 1 damaged line of {events} left out: 4" in text
+    assert read_trace(site / "o" / "easy" / "failures.csv") == [(["n-1"], 480, 720), (["n-0"], 600, 1200)]
+    written = json.loads((site / "o" / "easy" / "run.json").read_text())["options"]["failures"]
+    assert (written["trace"], written["inferred"], written["damaged_lines"]) == (1, 1, {events: [4]})
+
+
+def test_validate_counts_the_node_fail_runs_that_are_interrupted(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = str(site / "log.txt"), str(site / "out")
+    assert main(["run", str(site / "recipe.toml"), "--out", out]) == 0
+    assert "failures: 1 damaged line" in capsys.readouterr().out
+    assert main(["validate", out, "--failures", log]) == 0
+    assert "NODE_FAIL: 2 of 2 recorded runs are interrupted in the recorded second" in capsys.readouterr().out
+    (site / "recipe.toml").write_text((site / "recipe.toml").read_text().replace(', "log.txt"]', "]"))
+    assert main(["run", str(site / "recipe.toml"), "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["validate", out, "--failures", log, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["node_fail"] == {"runs": 2, "interrupted": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (NODE_EVENTS, "has no runs; expected the output of sacct -D -P"),
+        (SITE.replace("\n3|", "\n3_1|"), "line 5, field 'JobIDRaw': is missing"),
+        ("JobID|State\n", "field 'nodelist': is missing"),
+    ],
+)
+def test_validate_needs_runs(text: str, what: str, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(site / "recipe.toml"), "--out", str(site / "out")]) == 0
+    (site / "other.txt").write_text(text)
+    assert main(["validate", str(site / "out"), "--failures", str(site / "other.txt")]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert what in error
+    assert "other.txt" in error
+
+
+def test_events_need_the_clock_of_the_log(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *SMALL, "--failures", str(site / "events.txt"), "--workers", "1"]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "events.txt line 3, field 'date': '2026-11-21T07:10:00' is a date, but the log has no start date" in error

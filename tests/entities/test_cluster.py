@@ -286,9 +286,9 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
         (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
         (
             Decision(stops=[Stop(0, "suspend")]),
-            r"then='suspend', which is not supported; expected requeue, checkpoint or",
+            r"then='suspend', which is not supported; expected requeue or cancel, or a grace",
         ),
-        (Decision(stops=[Stop(0, "checkpoint")]), r"kills request 0 at 0.0 s, which is not running"),
+        (Decision(stops=[Stop(0, "checkpoint", grace=0)]), r"kills request 0 at 0.0 s, which is not running"),
         (Decision(withdrawals=[1]), r"withdraws request 1, which is not waiting"),
         (Decision(withdrawals=[-2]), r"withdraws -2, which is not a request"),
         (Decision(withdrawals=["0"]), r"withdraws '0', which is not a request"),  # type: ignore[list-item]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,21 @@ from hypothesis import strategies as st
 
 from gridsim.entities.walltime_limit import limited_jobs
 from gridsim.errors import InputError
+from gridsim.metrics.availability import runs_of, spent_in_runs
 from gridsim.metrics.utilisation import busy_cores, queue_length
+from gridsim.model.checkpoints import Checkpoints
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
 from gridsim.scenario import transformed
 from gridsim.simulation import simulate
 from gridsim.testing.invariants import assert_valid
+from gridsim.testing.schedule_reader import validate
 from tests.policy.slurm.running import QUICK, SECOND, nodes
 
 HOUR = 3600
@@ -216,3 +222,27 @@ def test_each_piece_of_a_chain_is_a_run_of_the_job_on_its_nodes() -> None:
         assert spans[-1] == (split.start_us[job], split.end_us[job])
         earlier = split.beyond.job == job
         assert spans[:-1] == list(zip(split.beyond.start_us[earlier], split.beyond.end_us[earlier], strict=True))
+
+
+def test_the_runs_of_a_chain_keep_their_checkpoints(tmp_path: Path) -> None:
+    where = site(4 * HOUR * SECOND)
+    plain = ran(jobs(**LONG), where, "split")
+    free = Failures(checkpoints=Checkpoints(interval=HOUR, cost=0))
+    options = Run(limits="split", failures=free)
+    result = simulate(jobs(**LONG), policy=Slurm(site=where), options=options)
+    found = result.record
+    assert found.start_us.tolist() == plain.start_us.tolist()  # a free checkpoint changes no schedule
+    assert found.wait.tolist() == plain.wait.tolist()
+    row, start, end, reason = runs_of(found)
+    assert row.tolist() == [0, 0, 0, 1]
+    assert reason == ["piece", "piece", "completed", "completed"]
+    spent = spent_in_runs(found)
+    assert (spent.kept // SECOND).tolist() == [4 * HOUR, 4 * HOUR, 2 * HOUR, HOUR]
+    assert spent.checkpoints.tolist() == [3, 3, 1, 0]
+    assert (end - start).tolist() == (spent.restart + spent.kept + spent.checkpoint + spent.lost).tolist()
+    costly = Failures(checkpoints=Checkpoints(interval=HOUR, cost=60))
+    result.write(tmp_path / "out")
+    assert validate(tmp_path / "out") == []
+    result = simulate(jobs(**LONG), policy=Slurm(site=where), options=replace(options, failures=costly))
+    assert result.runs["lost"].tolist() == [HOUR - 180, HOUR - 180, 0, 0]  # the limit cuts the fourth hour of a piece
+    assert result.jobs["lost_core_seconds"].tolist()[1] == 0

@@ -24,6 +24,7 @@ NODES = gs.Platform.of_nodes(
 assert CLUSTER.capacity is not None
 MACHINES = Machines([CLUSTER.capacity], ["cluster"])
 HOUR = 3600.0
+TIME = "expected seconds from 0, or a date such as 2026-11-21T07:00"
 
 
 def _first(model: FailureModel, count: int, seed: int = 1) -> list[Failure]:
@@ -45,8 +46,19 @@ def test_rows_with_the_same_times_are_one_failure(tmp_path: Path) -> None:
     ("text", "what", "line", "field"),
     [
         ("node,down\nthin-0,1\n", "is missing; expected the columns node, down, up", 1, "up"),
-        ("node,down,up\nthin-0,x,2\n", "is 'x'; expected seconds from 0", 2, "down"),
-        ("node,down,up\nthin-0,-1,2\n", "is '-1'; expected seconds from 0", 2, "down"),
+        (
+            "node,down,up\nthin-0,x,2\n",
+            f"is 'x'; {TIME}",
+            2,
+            "down",
+        ),
+        (
+            "node,down,up\nthin-0,-1,2\n",
+            f"is '-1'; {TIME}",
+            2,
+            "down",
+        ),
+        ("node,down,up\nthin-0,2026-13-01,2\n", f"is '2026-13-01'; {TIME}", 2, "down"),
         ("node,down,up\nthin-0,5,2\n", "is 2, before down (5)", 2, "up"),
         ("node,down,up\n,5,7\n", "is empty; expected the name of a node", 2, "node"),
         ("node,down,up,gpus\nfat,5,7,a\n", "is 'a'; expected numbers of GPUs", 2, "gpus"),
@@ -147,3 +159,66 @@ def test_a_table_of_a_recipe(tmp_path: Path) -> None:
 def test_a_wrong_table_is_an_error(table: dict[str, Any], what: str) -> None:
     with pytest.raises(InputError, match=what):
         failures_from(table)
+
+
+def test_a_trace_repeats_with_its_period() -> None:
+    failures = Failures([(["thin-0"], 10, 20), (["fat"], 90, 100)], repeat=100)
+    found = itertools.islice(failures.dated({}).failures(MACHINES, 1), 5)
+    assert [(it.down // 10**6, it.up // 10**6, it.parts) for it in found] == [
+        (10, 20, ((0, -1),)),
+        (90, 100, ((3, -1),)),
+        (110, 120, ((0, -1),)),
+        (190, 200, ((3, -1),)),
+        (210, 220, ((0, -1),)),
+    ]
+    assert failures.mtbf(MACHINES) == (4 * 100 - 20) / 2  # up seconds of a period over its failures
+    assert failures.written()["repeat"] == 100
+
+
+def test_a_repeated_trace_is_simulated_to_the_last_end() -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 0], runtime=[25, 12], cores=[4, 4])
+    machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=1, capacity={"cores": 4})])
+    options = gs.Run(failures=Failures([(["n"], 30, 35)], repeat=40))
+    result = gs.simulate(jobs, platform=machine, policy="fcfs", options=options)
+    assert result.jobs["end"].tolist() == [25, 47]
+    assert result.failures["down"].tolist() == [30]
+    slow = gs.Workload.from_columns(submit=[0], runtime=[36], cores=[4])
+    options = gs.Run(failures=Failures([(["n"], 30, 35)], repeat=40, max_restarts=3))
+    result = gs.simulate(slow, platform=machine, policy="fcfs", options=options)
+    assert result.runs["start"].tolist() == [0, 35, 75, 115]
+    assert result.jobs["status"].tolist() == ["failed"]
+
+
+@pytest.mark.parametrize("up", [101.0, math.inf])
+def test_a_failure_must_end_within_the_period(up: float) -> None:
+    with pytest.raises(InputError, match=f"is absent until {up:g} s, beyond the period of 100 s"):
+        Failures([(["thin-0"], 10, up)], repeat=100).dated({})
+
+
+@pytest.mark.parametrize("table", [{"repeat": "1d"}, {"repeat": 0.5}, {"file": 7}])
+def test_repeat_needs_a_trace(table: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"without a trace|expected the name of a file"):
+        failures_from(table)
+
+
+@pytest.mark.parametrize("period", [-1, math.inf, True, "x"])
+def test_a_period_is_a_number(period: Any) -> None:
+    with pytest.raises(InputError, match=r"failures\.repeat"):
+        Failures([(["thin-0"], 0, 1)], repeat=period)
+
+
+DATES = {"header": {"UnixStartTime": ["1795244400"], "TimeZoneString": ["Europe/Berlin"]}}  # 2026-11-21T08:00
+
+
+def test_dates_of_a_trace_are_on_the_clock_of_the_log(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    rows = ["thin-0,2026-11-21T08:00:10,2026-11-21T07:01:00Z", "thin-1,2026-11-21T07:00,2026-11-21T08:00:05"]
+    rows += ["thin-2,2026-11-20,2026-11-21", "fat,2026-11-21T08:00:10,2026-11-21T07:01:00Z"]
+    trace.write_text("\n".join(["node,down,up", *rows, ""]))
+    found = failures_from({"file": str(trace)})
+    assert found.dated(DATES).trace == [(["thin-0", "fat"], 10, 60), (["thin-1"], 0, 5)]
+    with pytest.raises(InputError, match=r"trace\.csv, field 'date': '2026-11-21T08:00:10' is a date, but"):
+        found.dated({})
+    trace.write_text("node,down,up\nthin-0,2026-11-21T08:00:10,2026-11-21T08:00:09\n")
+    with pytest.raises(InputError, match="field 'up': of node 'thin-0' is 2026-11-21T08:00:09, before down"):
+        failures_from({"file": str(trace)}).dated(DATES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,19 @@ def test_a_wrong_table_is_an_error(table: dict[str, Any], what: str) -> None:
 def test_a_wrong_time_is_an_error(window: Window, what: str) -> None:
     with pytest.raises(InputError, match=what):
         planned([window], NODES, {})
+
+
+def test_rolling_maintenance_from_a_date_lasts_its_seconds_through_a_change_of_the_clock() -> None:
+    dates = {"header": {"UnixStartTime": ["1792864800"], "TimeZoneString": ["Europe/Berlin"]}}  # 2026-10-24T20:00
+    table = {"nodes": ["n-[0-1]"], "at_once": 1, "begin": datetime(2026, 10, 24, 22), "length": 7200, "gap": 3600}
+    table["announced"] = datetime(2026, 10, 24, 21)
+    found = planned(windows_from([table]), ["n-0", "n-1"], dates)
+    hour = 3600 * 10**6
+    assert [(it.begin // hour, it.end // hour, it.announced // hour) for it in found] == [(2, 4, 1), (5, 7, 1)]
+    with pytest.raises(InputError, match="but the log has no start date"):
+        planned(windows_from([table]), ["n-0", "n-1"], {})
+
+
+def test_rolling_maintenance_from_a_duration() -> None:
+    found = planned(windows_from([{"nodes": ["a", "b"], "at_once": 1, "begin": "2h", "length": 60}]), ["a", "b"], {})
+    assert [(it.begin // 10**6, it.end // 10**6) for it in found] == [(7200, 7260), (7260, 7320)]

@@ -544,10 +544,9 @@ class Plan:
         self._log.learn()
 
     def freed(self, now: int) -> None:
-        """Note that resources may be free on any node; `settle` then compresses the plan."""
+        """Note that resources may be free on any node, for the next compression."""
         assert self._log is not None
         self._log.fresh[0] = [[now], [NEVER]]
-        self.meta[cycle.FRONTIER] = NEVER
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Remove waiting requests from the plan; all others keep their starts."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.machine.allocations_over_time import Holdings, Place
-from gridsim.machine.node_profile import UNTIL, NodeProfile, Workspace
+from gridsim.machine.node_profile import ABSENT, UNTIL, NodeProfile, Workspace
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.preemption import PRIORITY
@@ -72,7 +72,6 @@ class Preempting:
         self._suspended: dict[int, _Suspended] = {}
         self._rests: dict[int, int] = {}  # rows of what suspended requests keep
         self._paused: Counter[int] = Counter()  # time for which runs were suspended
-        self._expiry = NEVER  # first instant at which an exemption from preemption ends
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -119,12 +118,14 @@ class Preempting:
         self._demands.suspend(request, place.node, place.tasks)
         self._inner.learn_classes()
         holdings.put_at(row, place, now, NEVER)
+        NodeProfile(*holdings.floor).meta[ABSENT] += 1  # some requests may fit at no known time
         self._suspended[request] = _Suspended(place, began, now, left)
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record changed capacity, and requests that were stopped and wait again."""
         self._inner.capacity_changed(change, now)
-        self._stops.update(self._left.intersection(change.requeued))
+        if not change.lost:
+            self._stops.update(self._left.intersection(change.requeued))
         self._left.clear()
         for request in self._suspended.keys() & set(change.requeued):
             self._inner.set_duration(request, self._suspended[request].left)
@@ -159,7 +160,8 @@ class Preempting:
             self.settled(now)
         last = self._inner.dispatch(now)
         starts += self._noted(last.starts, now)
-        due = [self._expiry, *(claim.start for claim in self._claims.values())]
+        due = [claim.start for claim in self._claims.values()]
+        due += [self._exempt(running) for running in self._began] if waiting and self._how.min_run_us else []
         return Decision(starts, stops, (), min(last.wake, *(at for at in due if at > now), NEVER))
 
     def _noted(self, starts: Sequence[Start], now: int) -> Sequence[Start]:
@@ -173,8 +175,8 @@ class Preempting:
     def _resume(self, request: int, now: int) -> int:
         """Let a suspended request hold all its resources again; return the start of its run."""
         run = self._suspended[request]
+        self._inner.holdings.release_many(np.array([request]), 1, now)  # of the cores alone
         self._wake(request, now)
-        self._inner.holdings.release_many(np.array([request]), 1, now)
         self._inner.holdings.put_at(request, run.place, now, now + run.left)
         self._paused[request] += now - run.since
         self._inner.resumed(request, run.began)
@@ -190,6 +192,7 @@ class Preempting:
         """Release what a suspended request kept; from now on it needs all that it requested."""
         del self._suspended[request]
         self._inner.holdings.release_many(np.array([self._rests.pop(request)]), 1, now)
+        NodeProfile(*self._inner.holdings.floor).meta[ABSENT] -= 1
         self._demands.resume(request)
         self._inner.set_duration(request, int(self._requests.estimate[request]))
 
@@ -197,7 +200,6 @@ class Preempting:
 
     def _stops_for(self, waiting: Sequence[int], now: int) -> list[Stop]:
         """Return the stops for the first of the waiting requests that can preempt; it then holds a claim."""
-        self._expiry = NEVER
         lowest = min((int(self._class[request]) for request in self._began), default=NEVER)
         for request in waiting:
             if self._class[request] <= lowest:
@@ -286,12 +288,13 @@ class Preempting:
                 continue
             if self._suspends and not self._demands.can_suspend(victim):
                 continue
-            exempt = began + self._paused[victim] + max(1, how.min_run_us)
-            if exempt > now:
-                self._expiry = min(self._expiry, exempt)
-                continue
-            found.append(victim)
+            if began < now and self._exempt(victim) <= now:
+                found.append(victim)
         return sorted(found, key=lambda victim: self._key(victim, now))
+
+    def _exempt(self, victim: int) -> int:
+        """Return the instant from which a running request can be stopped."""
+        return self._began[victim] + self._paused[victim] + int(self._how.min_run_us)
 
     def _key(self, victim: int, now: int) -> tuple[float, ...]:
         """Return the sort key of a candidate."""

@@ -41,7 +41,7 @@ class Watched(Slurm):
 
     def dispatch(self, now: int) -> Any:
         decision = super().dispatch(now)
-        for request, then, _ in decision.stops:
+        for request, then, *_ in decision.stops:
             self.ended_at.append((request, now / SECOND, then == "requeue"))
         for request, _, _ in decision.starts:
             self.begun.append(Run((request, now / SECOND, self.nodes_of(request), self.partition_of(request))))
