@@ -14,11 +14,11 @@ from gridsim.testing.oracle import schedule
 
 OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "cases"])}
 
-FEWEST = {"availability": 17, "deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
+FEWEST = {"availability": 26, "deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
 """Cases of each implemented family."""
 
 SPECIFIED = {
-    "availability": "cd6276e5e83a55a961112a8b4ff45304906a28416a8c94d0283830437e7e8046",
+    "availability": "e8280de24e8f480a1860bba1ba15ddd564cddc333072b7da8e2d83145a5e82e8",
     "deadline-admission": "d46b893d64561de590029cd13a90994f46705f36b7cfa64ca300b02acefcea0c",
     "grid-dag": "13f67de07be98cb499d4913fabdc21add7323c21f55fec5dc964000a1c6f4467",
     "machine": "d0200c67c7dc2bb557321cdbd0107eea05b1b51528b92f0d6669bd8317dafb8a",
