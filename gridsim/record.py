@@ -755,7 +755,7 @@ class Record:
 
     @property
     def in_stretches(self) -> Record:
-        """The record with each stretch between suspensions as a run of its own, the earlier ones as interrupted."""
+        """The record with each stretch between suspensions as a separate run; the earlier ones are interrupted."""
         found = self.interruptions
         if found is None or found.suspended is None:
             return self

@@ -504,7 +504,7 @@ class Cluster:
         self._outcome.suspended.append((request, self._start[request], since, now, by))
 
     def _resume(self, start: Start, now: int) -> None:
-        """Let a suspended request go on where it was."""
+        """Let a suspended request resume where it was."""
         request, estimate = start.request, self._estimate[start.request]
         self._awake(request, now)
         began = self._start[request] + self._paused[request]

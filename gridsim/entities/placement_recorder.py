@@ -33,7 +33,7 @@ class PlacementRecorder:
         return first
 
     def begin(self, request: int, placement: Placement, first: int, now: int, *, resumed: bool = False) -> None:
-        """Record that a request starts, or goes on, at a placement on a cluster whose first node is number *first*."""
+        """Record that a request starts, or resumes, at a placement on a cluster whose first node is number *first*."""
         self._running[request] = len(self._request)
         if resumed:
             self._resumed.add(len(self._request))

@@ -132,7 +132,7 @@ class DemandClasses:
         self.classes = self.classes._replace(of=np.concatenate((of, of)))
 
     def can_suspend(self, request: int) -> bool:
-        """Return whether a request has cores on nodes of its own choice: an exclusive one holds all that they have."""
+        """Return whether a request has cores on any nodes that it chose: an exclusive one holds all that they have."""
         c = self.classes.of[request]
         return bool(self._cores >= 0 and self.classes.each[c, self._cores] and not self.classes.shape[c, EXCLUSIVE])
 

@@ -41,7 +41,7 @@ class Allocations:
     gpu_row, gpu, gpu_share : (g,) int64
         GPUs: row of these columns, number of the GPU on its node, thousandths held.
     resumed : (k,) bool or None
-        Rows in which a run goes on after a suspension; None for none.
+        Rows in which a run resumes after a suspension; None for none.
     """
 
     nodes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Preemption: what happens to running jobs that are stopped for jobs of a higher priority class, and who is stopped."""
+"""Preemption: what happens to running jobs that are stopped for jobs of a higher priority class, and their order."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Cancel(_Preemption):
 
 @dataclass(frozen=True)
 class Suspend(_Preemption):
-    """A stopped job gives up its cores at once, keeps all else, and goes on later where it was."""
+    """A stopped job gives up its cores at once, keeps all else, and resumes later where it was."""
 
     then: ClassVar[Then] = "suspend"
 

@@ -379,7 +379,7 @@ class Planned:
         self._plan.estimate[request] = duration
 
     def resumed(self, request: int, began: int) -> None:
-        """Set the start of the run of a request that goes on."""
+        """Set the start of the run of a request that resumes."""
         self._plan.began[request] = began
 
     def learn_classes(self) -> None:
@@ -392,7 +392,7 @@ class Planned:
         self.holdings.until(request, end, now)
 
     def set_aside(self, request: int, now: int) -> None:
-        """Remove a request with a claim from the plan; all others are then planned again, beside the claim."""
+        """Remove a request with a claim from the plan; all others are then planned again, with the claim in place."""
         assert self._class is not None
         self._plan.withdraw([request], now)
         self._plan.lift(np.argsort(-self._class[self._plan.order()], kind="stable"), now)

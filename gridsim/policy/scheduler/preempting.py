@@ -136,7 +136,7 @@ class Preempting:
         self._inner.settled(now)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """Admit the request; a suspended one asks for what is left of its walltime."""
+        """Admit the request; a suspended one requests what is left of its walltime."""
         stops: Sequence[Stop] = self._inner.commit(quote, now)
         if (run := self._suspended.get(quote.request)) is not None:
             self._inner.set_duration(quote.request, run.left)
