@@ -72,12 +72,13 @@ _COMPARISON = {
 _TIMES = (
     *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
     *("bounded_slowdown", "prediction", "granted", "offer", "from", "until", "first_start"),
-    *("restart", "kept", "checkpoint_seconds", "broken_at", "moved_by"),
+    *("restart", "kept", "checkpoint_seconds", "suspended", "broken_at", "moved_by"),
 )
 _WHOLES = (
     *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "eligible", "free", "pool", "kills", "tasks"),
     *("gpu", "min_nodes", "max_nodes", "tasks_per_node", "exclusive", "corrections", "guarantee_broken"),
     *("user", "group", "account", "partition", "qos", "run", "runs", "restarts", "moved"),
+    *("priority", "preemptions"),
 )
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_TIMES, float),
@@ -96,6 +97,7 @@ _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
     "killed_runs": ("job", "start", "end"),
     "runs": ("job", "run", "start", "end", "reason", "restart", "kept", "checkpoint_seconds"),
+    "suspensions": ("job", "start", "from", "until"),
     "logged": ("job", "start"),
     "reasons": ("job", "reason", "from", "until"),
     "refused": ("job", *Refusal._fields),

@@ -30,7 +30,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
-from gridsim.model.workload import Workload
+from gridsim.model.workload import USUAL, Workload
 from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
 from gridsim.policy.preemption import PRIORITY, classes_of
@@ -300,7 +300,10 @@ def _on_nodes(workload: Workload, platform: Platform) -> bool:
 def _with_spare_rows(workload: Workload, platform: Platform, policy: Any, max_jobs: int) -> Workload:
     """Return the workload with rows for jobs that are submitted during the run, and with the names of its labels."""
     sizes = capabilities_of(policy).sizes and not _on_nodes(workload, platform)
-    return with_spare_rows(replace(workload, names=_names(workload, policy)), max_jobs, sizes=sizes)
+    labels = dict(workload.labels)
+    if getattr(policy, "preempt", None) is not None:  # jobs may state their classes though none of the workload does
+        labels = {name: np.full(len(workload), value) for name, value in USUAL.items()} | labels
+    return with_spare_rows(replace(workload, names=_names(workload, policy), labels=labels), max_jobs, sizes=sizes)
 
 
 def _names(workload: Workload, policy: Any) -> Mapping[str, tuple[str, ...]]:

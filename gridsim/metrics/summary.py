@@ -38,6 +38,7 @@ from gridsim.record import Record, Status
 
 __all__ = [
     "ALL_METRICS",
+    "CLASS_METRICS",
     "COMPARISON_METRICS",
     "DEADLINE_METRICS",
     "FAILURE_METRICS",
@@ -176,6 +177,13 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """Additional metrics if the policy preempts running jobs without guarantees."""
 
+CLASS_METRICS: dict[str, Metric] = {
+    "preempted": Metric("jobs", "lower", "jobs that were stopped for good for a job of a higher class"),
+    "suspensions": Metric("", "lower", "times that jobs were suspended for a job of a higher class"),
+    "suspended_hours": Metric("hours", "lower", "time for which jobs were suspended, sum over jobs"),
+}
+"""Further metrics if jobs of a higher priority class preempt others; with those of work in `FAILURE_METRICS`."""
+
 FAILURE_METRICS: dict[str, Metric] = {
     "failures": Metric("", None, "absences of nodes and GPUs by failure, before the last end"),
     "availability": Metric("", "higher", "node-seconds without failure over all, from time 0 to the last end"),
@@ -223,6 +231,7 @@ ALL_METRICS = {
     **GRID_METRICS,
     **DEADLINE_METRICS,
     **PREEMPTION_METRICS,
+    **CLASS_METRICS,
     **FAILURE_METRICS,
     **RESOURCE_METRICS,
     **PREDICTION_METRICS,

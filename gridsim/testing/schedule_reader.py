@@ -284,6 +284,9 @@ def _own_allocations(folder: Path) -> Allocations | None:
 
 def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
     """Return the schedule with the runs before jobs' last ones, if the directory contains any."""
+    if (folder / "suspensions.csv").is_file():
+        table = read_run_table(folder, "suspensions")
+        schedule = replace(schedule, asleep=np.stack([table["job"], to_us(table["from"]), to_us(table["until"])]))
     if (folder / "runs.csv").is_file():  # with those of the other tables
         table = read_run_table(folder, "runs")
         start, end, *spent = (to_us(table[it]) for it in ("start", "end", "restart", "kept", "checkpoint_seconds"))

@@ -128,6 +128,7 @@ class Planned:
         able["nodes"] = able["pool"] and self.partition is None
         able["windows"] = able["nodes"] and self.ordering is None
         in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
+        in_python = in_python if self.preempt is None else "running jobs can be preempted"
         compiled = frozenset(name for name in able if able[name])
         notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
         can = replace(can, notified=notified)

@@ -28,7 +28,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.windows import Window
-from gridsim.model.workload import Workload
+from gridsim.model.workload import USUAL, Workload
 from gridsim.record import Record, Status
 from gridsim.testing.conformance import machine
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
@@ -50,9 +50,8 @@ _LABELS = ("user", "account", "reservation")
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative", "guaranteed")
-_CLASSES = {"priority": 0, "preemptible": 1}
 _INTERRUPTED = ("on_failure", "max_restarts", "checkpoint", "save_before")
-_OWN = ("nodes", "node_cores", "after", "deadline", *_INTERRUPTED, *_CLASSES, *_LABELS)
+_OWN = ("nodes", "node_cores", "after", "deadline", *_INTERRUPTED, *USUAL, *_LABELS)
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
@@ -143,7 +142,7 @@ def _labels(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return {
         "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in jobs],
         "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in jobs],
-        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in _CLASSES.items()},
+        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in USUAL.items()},
         **{
             label: [known.index(job[label]) if label in job else -1 for job in jobs]
             for label, known in _names(jobs).items()
@@ -285,9 +284,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     promises, none = record.promises, np.full(len(ids), NEVER)
     at = none if promises is None or promises.broken_at_us is None else promises.broken_at_us
     granted = none if promises is None else promises.granted_us
-    cut = [] if record.promises is None else record.promises.killed.tolist()
-    cut += [] if found.suspended is None else found.suspended[0].tolist()
-    preemptions = np.bincount(np.asarray(cut, dtype=np.int64), minlength=len(ids)).tolist()
+    preemptions = record.preemptions.tolist()
     reasons = [""] * len(ids) if record.reason is None or record.tasks is not None else record.reason.tolist()
     columns = (ran.end_us.tolist(), ran.status.tolist())
     for row, (number, end, status) in enumerate(zip(ids, *columns, strict=True)):
@@ -300,7 +297,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
             "broken_at": None if at[row] >= NEVER else int(at[row]) / 1e6,
             "runs": of.count(row),
             "restarts": int(found.restarts[row]) + (status == Status.failed),
-            "preemptions": preemptions[row] + (status == Status.preempted),
+            "preemptions": preemptions[row],
             "useful_core_seconds": float(useful[row]),
             "lost_core_seconds": float(lost[row]),
             "checkpoint_core_seconds": float(checkpoint[row]),
@@ -328,7 +325,7 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
         gpus.setdefault(pairs[piece], {}).setdefault(held.nodes[held.node[piece]], {})[str(gpu)] = share
     count: dict[int, int] = {}
     ids = _numbers(record)
-    row, start, end, reasons = runs_of(record)
+    row, start, end, reasons, _ = runs_of(record)
     spent = [column.tolist() for column in spent_in_runs(record)]
     for job, began, ended, reason, restart, kept, checkpoints, writing, suspended, lost in zip(
         row.tolist(), start.tolist(), end.tolist(), reasons, *spent, strict=True
