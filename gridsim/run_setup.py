@@ -211,7 +211,7 @@ def _with_reservations(
     can, cluster = clusters[0].can, clusters[0]
     refused = {
         "several clusters": len(clusters) > 1,
-        "jobs of several tasks": requests.tasks is not None,
+        "DAG jobs": requests.tasks is not None,
         "jobs of several sizes": requests.moldable is not None,
         "predicted run times": can.predicts or can.oracle,
         "guaranteed deadlines": can.guarantees,

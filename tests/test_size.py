@@ -140,6 +140,7 @@ SMALL = {
     "cli/completion.py": "each command is one file",
     "cli/explain.py": "each command is one file",
     "cli/verify.py": "each command is one file",
+    "workload/transform/classes.py": "each transform is one file",
     "engine/deadline_loop.py": "a loop with a compile time of its own, which its message names by the module",
     "model/random_streams.py": "a public function, which is independent of all other parts of the model",
     "workload/readers.py": "imports every format: only runs that read a log need it",

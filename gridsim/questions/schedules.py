@@ -267,7 +267,7 @@ def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
         table = read_run_table(folder, "suspensions")
         rows, since, until = rows_of(job, table["job"], folder), table["from"], table["until"]
         for row, asleep, awake in zip(rows.tolist(), since.tolist(), until.tolist(), strict=True):
-            for of, begin, end, _ in found:  # the run goes on after its suspension
+            for of, begin, end, _ in found:  # the run continues after its suspension
                 begin[(of == row) & (begin <= asleep) & (awake <= end)] = awake
         np.maximum.at(start, rows, until)
         found.append((rows, table["start"], since, np.full(len(rows), STOPPED.index("suspension"))))

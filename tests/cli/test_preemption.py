@@ -217,7 +217,7 @@ def test_a_stream_has_no_classes(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_folder_tells_who_was_suspended_for_whom(
     log: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Job 3 suspends job 1, since job 2 cannot be preempted; job 4 then suspends nobody and follows job 3.
+    # Job 3 suspends job 1, since job 2 cannot be preempted; job 4 then suspends no job and follows job 3.
     out = tmp_path / "out"
     assert main(["compare", *log, "-p", "easy?preempt=suspend", "-p", "easy", "--no-page", "--out", str(out)]) == 0
     text = " ".join(capsys.readouterr().out.split())

@@ -166,7 +166,7 @@ def test_a_reservation_announced_in_a_world_without_other_windows(policy: str) -
     [
         ("easy?predict=recent", {}, "predicted run times"),
         ("easy", {"platform": "grid"}, "several clusters"),
-        ("easy", {"tasks": True}, "jobs of several tasks"),
+        ("easy", {"tasks": True}, "DAG jobs"),
     ],
 )
 def test_what_reservations_do_not_support(policy: str, more: dict[str, Any], what: str) -> None:

@@ -37,7 +37,7 @@ COMMON = -1
 
 
 class WithReservations:
-    """Scheduler of a cluster with reservations, whose members wait in queues of their own.
+    """Scheduler of a cluster with reservations, whose members wait in separate queues.
 
     Parameters
     ----------
