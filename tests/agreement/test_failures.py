@@ -233,7 +233,7 @@ def test_runs_with_reservations_are_those_of_a_second_implementation(part: int) 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(20))
 def test_more_runs_with_reservations_are_those_of_a_second_implementation(part: int) -> None:
-    for seed in _cases(400, 21_000 + 400 * part):
+    for seed in _cases(150, 21_000 + 150 * part):
         _compare(seed, reserve=True)
 
 

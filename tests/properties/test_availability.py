@@ -352,7 +352,7 @@ def test_laws_under_any_policy(policy: str, case: Case) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=400)
+@settings(max_examples=80)
 @given(case=cases())
 def test_laws_of_failures_windows_and_checkpoints_on_more_machines(policy: str, case: Case) -> None:
     check(case, policy)
@@ -360,7 +360,7 @@ def test_laws_of_failures_windows_and_checkpoints_on_more_machines(policy: str, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", PREEMPTING)
-@settings(max_examples=400)
+@settings(max_examples=80)
 @given(case=cases())
 def test_laws_of_preemption_on_more_machines(policy: str, case: Case) -> None:
     check_preemption(case, policy)
@@ -406,7 +406,7 @@ def test_laws_of_jobs_of_several_sizes(case: Case) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=400)
+@settings(max_examples=80)
 @given(case=cases())
 def test_laws_of_jobs_of_several_sizes_on_more_machines(case: Case) -> None:
     check_moldable(case)
@@ -500,7 +500,7 @@ def test_one_class_changes_no_file(policy: str, case: Case) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", PREEMPTING)
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(case=cases())
 def test_options_without_an_effect_change_no_file_on_more_machines(policy: str, case: Case) -> None:
     check_nothing_happens(case, policy)
