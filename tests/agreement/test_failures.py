@@ -95,7 +95,7 @@ def _found(
         held.job.tolist(), held.start_us.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True
     ):
         places.setdefault((row, start), {})[node] = tasks
-    rows, starts, ends, reasons = runs_of(record)
+    rows, starts, ends, reasons, _ = runs_of(record)
     runs = [
         (int(workload.job[row]), start // 10**6, end // 10**6, reason, places[row, start])
         for row, start, end, reason in zip(rows.tolist(), starts.tolist(), ends.tolist(), reasons, strict=True)

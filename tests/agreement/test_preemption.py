@@ -85,7 +85,7 @@ def _found(
         held.job.tolist(), held.run.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True
     ):
         places.setdefault((row, run), {})[node] = tasks
-    rows, starts, ends, reasons = runs_of(record)
+    rows, starts, ends, reasons, _ = runs_of(record)
     suspended = spent_in_runs(record).suspended
     seen: dict[int, int] = {}
     found = []

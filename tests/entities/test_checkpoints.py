@@ -49,7 +49,7 @@ def test_every_second_of_a_run_is_spent_once(policy: str, instant: str, remainin
         saving = Checkpoints(30, cost=7, restart=5, save_before=20, requeue_estimate=remaining)
         model = FailureModel(mtbf=2500.0, mttr=200.0)
         record = _record(_jobs(60, seed), policy, Failures(models=[model], checkpoints=saving), instant=instant)
-        row, start, end, reason = runs_of(record)
+        row, start, end, reason, _ = runs_of(record)
         spent = spent_in_runs(record)
         assert {"failure", "saved", "completed"} <= set(reason)
         assert all((column >= 0).all() for column in spent)

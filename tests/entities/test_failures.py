@@ -33,7 +33,7 @@ def _run(jobs: gs.Workload, policy: Any, failures: Failures, platform: gs.Platfo
 
 
 def _runs(record: Record) -> list[tuple[int, float, float, str]]:
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     return [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
 
 
@@ -281,7 +281,7 @@ def _check(record: Record) -> None:
             there &= of_gpu
         assert not there.any()
     # Runs of a job follow each other; cores of a node are not oversubscribed.
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     assert (start[1:] >= end[:-1])[row[1:] == row[:-1]].all()
     assert record.capacity is not None
     for instant in np.unique(held.start_us):

@@ -263,7 +263,7 @@ def nothing_on_absent_parts(case: Case, record: Record, pieces: list[Piece]) -> 
 
 def seconds_add_up(record: Record) -> None:
     """Each second of a run is counted once, completed jobs kept exactly their work, and all cores are accounted for."""
-    rows, start, end, reasons = runs_of(record)
+    rows, start, end, reasons, _ = runs_of(record)
     spent, held = spent_in_runs(record), record.allocations
     assert held is not None
     assert all((np.asarray(column) >= 0).all() for column in spent)
@@ -293,7 +293,7 @@ def seconds_add_up(record: Record) -> None:
 
 def runs_add_up(record: Record) -> None:
     """Runs of a job follow each other; their number is what interrupted it; every job ends once."""
-    rows, start, end, reasons = runs_of(record)
+    rows, start, end, reasons, _ = runs_of(record)
     found = record.interruptions
     assert found is not None
     of = [[at for at in range(len(rows)) if rows[at] == row] for row in range(len(record))]
