@@ -1,7 +1,7 @@
 """Queues with two priority classes and preemptive resume have the mean numbers of jobs of queueing theory.
 
-Formulas: specification of availability, section 11, for exponential times of equal mean; the high class is not
-delayed by the other one, so its number is that of a queue with its rate alone, and both together are one queue of all jobs.
+Formulas: specification of availability, section 11, for exponential times of equal mean. The high class is not delayed
+by the other one, so its number is that of a queue with its rate alone; both together are one queue of all jobs.
 """
 
 from __future__ import annotations
