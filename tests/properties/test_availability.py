@@ -39,7 +39,6 @@ from gridsim.result import Result
 from gridsim.testing.invariants import violations
 
 VARIANTS = (
-    "guaranteed?admission=conservative",
     "planned?compress=arrival&ordering=sjf",
     "planned?compress=none",
     "planned?predict=recent(n=2)&correct=steps",
@@ -48,12 +47,12 @@ MODES = ("requeue", "checkpoint", "cancel", "suspend")
 
 
 def _supports(spec: str, *, preempt: bool = False) -> bool:
-    """Return whether a policy supports failures (and preemption) of jobs with users and no other labels."""
+    """Return whether a policy without guarantees supports failures (and preemption) of jobs with users only."""
     try:
         can = capabilities_of(made(_with(spec, "preempt=requeue") if preempt else spec))
     except GridsimError:
         return False
-    return "capacity_changed" in can.notified and can.scope == "cluster"
+    return "capacity_changed" in can.notified and can.scope == "cluster" and not can.guarantees
 
 
 def _with(spec: str, parameter: str) -> str:
@@ -326,7 +325,7 @@ def runs_add_up(record: Record) -> None:
 
 def test_the_policies_of_the_registry_that_can_are_tested() -> None:
     assert {"fcfs", "easy", "conservative", "depth", "backfilling?ordering=wfp3", *VARIANTS} <= set(POLICIES)
-    assert set(POLICIES) - set(PREEMPTING) == {"guaranteed?admission=conservative"}
+    assert set(POLICIES) == set(PREEMPTING)
 
 
 @pytest.mark.parametrize("policy", [spec for spec in POLICIES if spec in _NAMED])

@@ -12,7 +12,6 @@ import pytest
 
 import gridsim as gs
 from gridsim.cli import main
-from gridsim.errors import InputError
 from gridsim.model.failures import Failures
 from gridsim.model.windows import Window
 from gridsim.options import Run
@@ -109,10 +108,3 @@ def test_the_command_reports_absent_nodes(tmp_path: Path, capsys: pytest.Capture
     assert "Under easy the job would start at no known time" in text
     assert main([*words, "--cores", "4", "-p", "easy", "--json", "--repair", "announced"]) == 0
     assert json.loads(capsys.readouterr().out)["absent"] == [2, 8, 90000.0]
-    assert main([*words, "--cores", "4", "-p", "msb"]) == 2
-    assert "expected for example easy, fcfs or conservative" in capsys.readouterr().err
-
-
-def test_a_policy_that_is_not_notified_of_failures_is_an_error() -> None:
-    with pytest.raises(InputError, match="not supported by"):
-        quoted("msb", 1, Failures([(["n-2"], 20, 90)]))
