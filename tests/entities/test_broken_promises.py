@@ -255,7 +255,7 @@ def test_a_result_folder_with_broken_guarantees_is_valid_until_they_are_removed(
 @pytest.mark.parametrize("policy", ["qops?partition=fair-share", "msb?partition=fair-share"])
 def test_deadlines_of_moldable_jobs_under_failures_are_refused_by_name(policy: str) -> None:
     jobs = jobs_of(submit=[0], runtime=[10], cores=[2], deadline=[20])
-    with pytest.raises(InputError, match=r"are not supported by .*capacity_changed") as error:
+    with pytest.raises(InputError, match=r"are not supported by .*it chooses sizes of jobs") as error:
         run(jobs, policy, Failures([(["n-0"], 5, 6)]))
     assert error.value.exit_code == 2
 

@@ -154,7 +154,7 @@ def test_a_predictor_learns_nothing_from_an_interrupted_run(policy: str) -> None
     [
         (gs.Platform.single(8), "easy", {}, "--platform 128x64"),
         (FOUR, "easy", {"engine": "compiled"}, "compiled cannot run this: nodes can fail"),
-        (FOUR, "msb?partition=fair-share", {}, "are not supported by .*capacity_changed"),
+        (FOUR, "msb?partition=fair-share", {}, "are not supported by .*it chooses sizes of jobs"),
     ],
 )
 def test_what_does_not_support_failures_is_an_error(
