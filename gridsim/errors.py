@@ -76,7 +76,7 @@ def located(
 
 NOT_MODELLED = (
     "carbon contention elastic energy evolving filesystem gang interconnect io malleable migrate migration "
-    "oversubscribe power storage suspend temperature thermal topology"
+    "oversubscribe power storage temperature thermal topology"
 )
 """Words in names of features that gridsim does not model; ``docs/what-is-modelled.md`` lists the features."""
 

@@ -35,10 +35,16 @@ class Status(IntEnum):
     preempted = 8
 
 
-REASONS = ("failure", "maintenance", "drain", "saved", "reservation")
-"""Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left."""
+REASONS = ("failure", "maintenance", "drain", "saved", "reservation", "suspended")
+"""Why a run of a job was interrupted, and why a node was absent; ``saved`` is a run that saved its work and left.
 
-FAILURE, SAVED = REASONS.index("failure"), REASONS.index("saved")
+``suspended`` occurs in `Record.in_stretches` only.
+"""
+
+BROKEN_BY = ("machine", "overrun", "own")
+"""Causes of broken guarantees: an absence, another job above its estimate, or the job itself, which saved its work."""
+
+FAILURE, SAVED, SUSPENDED = map(REASONS.index, ("failure", "saved", "suspended"))
 PREEMPTED = "preempted"
 """Reason of a run that was stopped for another job, and not by the machine."""
 
@@ -93,7 +99,7 @@ class Promises:
     doublings : (n,) int64
         Number of times that the artificial deadline of a job without a deadline was doubled before admission.
     broken : (n,) bool
-        Guarantees that were broken because a job exceeded its estimate.
+        Guarantees that were broken because a job exceeded its estimate, or nodes were absent.
     killed, killed_start_us, killed_end_us : (k,) int64
         Runs that were killed to free cores for another job, in order of time: row of the job, start and end. The job
         was restarted later.
@@ -105,6 +111,9 @@ class Promises:
         Row of the job for which a job was killed without restart, -1 if unknown; `NEVER` for all other jobs.
     preempts_by : str
         Label that defines which jobs may preempt others (``qos``, ``partition``); empty if the policy has none.
+    broken_at_us, broken_by : (n,) int64 and (n,) int8, or None
+        When the plan first did not keep the guarantee of each job, whole microseconds, `NEVER` for none, and an index
+        in `BROKEN_BY`; None in a run without failures.
     """
 
     granted_us: IntArray
@@ -118,6 +127,8 @@ class Promises:
     killed_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     cancelled_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     preempts_by: str = ""
+    broken_at_us: IntArray | None = None
+    broken_by: npt.NDArray[np.int8] | None = None
 
     def __post_init__(self) -> None:
         for name, count, none in (
@@ -144,6 +155,8 @@ class Promises:
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
         more: dict[str, Any] = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
+        if self.broken_at_us is not None and self.broken_by is not None:
+            more |= {"broken_at_us": self.broken_at_us[rows], "broken_by": self.broken_by[rows]}
         return replace(found, **more, killed_by=by, cancelled_by=over)
 
 
@@ -373,6 +386,9 @@ class Interruptions:
     suspended : (5, s) int64 or None
         Suspensions: row of the job, start of the run, begin, end (whole microseconds), and the row of the job that they
         were for; None for none.
+    moved : (2, n) int64 or None
+        How often the planned start of each job became later, and by how much in total, whole microseconds; None for
+        policies without planned starts.
     """
 
     job: IntArray
@@ -389,6 +405,7 @@ class Interruptions:
     up_us: IntArray
     kept: KeptWork | None = None
     suspended: IntArray | None = None
+    moved: IntArray | None = None
 
     @property
     def nodes(self) -> int:
@@ -406,11 +423,12 @@ class Interruptions:
         there = place[self.job] >= 0
         found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
         kept = None if self.kept is None else self.kept.select(place)
+        moved = None if self.moved is None else self.moved[:, rows]
         asleep = self.suspended
         if asleep is not None:
             asleep = np.stack([place[asleep[0]], *asleep[1:4], np.where(asleep[4] < 0, -1, place[asleep[4]])])
             asleep = asleep[:, asleep[0] >= 0]
-        changed: Any = {**found, "ended": self.ended[rows], "kept": kept, "suspended": asleep}
+        changed: Any = {**found, "ended": self.ended[rows], "kept": kept, "suspended": asleep, "moved": moved}
         return replace(self, job=place[self.job][there], **changed)
 
     def suspended_us(self, job: IntArray, start: IntArray) -> IntArray:
@@ -616,12 +634,20 @@ class Record:
 
         For a chain the sum over all its pieces.
         """
-        return np.where(self.ran, seconds(self.end_us - self.start_us + self._before), np.nan)
+        return np.where(self.ran, seconds(self.end_us - self.start_us + self._before - self._asleep), np.nan)
 
     @property
     def _before(self) -> IntArray | int:
         """Time that earlier pieces of a chain held cores, whole microseconds."""
         return 0 if self.beyond is None else self.beyond.held_us
+
+    @property
+    def _asleep(self) -> IntArray | int:
+        """Time for which the last run of each job was suspended, whole microseconds."""
+        found = self.interruptions
+        if found is None or found.suspended is None or self.tasks is not None:
+            return 0
+        return found.suspended_us(np.arange(len(self)), self.start_us)
 
     @property
     def wait(self) -> FloatArray:
@@ -683,6 +709,8 @@ class Record:
         cores : (k,) int64
             Cores held.
         """
+        if (found := self.in_stretches) is not self:
+            return found.holds()
         if self.tasks is not None and self.workload.tasks is not None:
             start, end = self.tasks.start_us, self.tasks.end_us
         else:
@@ -726,6 +754,47 @@ class Record:
         """Number of times that each job was killed and restarted later."""
         killed = np.zeros(0, dtype=np.int64) if self.promises is None else self.promises.killed
         return np.bincount(killed, minlength=len(self))
+
+    @property
+    def by_class(self) -> bool:
+        """Return whether jobs of a higher priority class could preempt others."""
+        return self.promises is not None and self.promises.preempts_by == "priority"
+
+    @property
+    def preemptions(self) -> IntArray:
+        """Number of times that each job was stopped or suspended for another one."""
+        found, stopped = self.interruptions, self.kills + (self.status == Status.preempted)
+        if found is not None and found.suspended is not None:
+            np.add.at(stopped, found.suspended[0], 1)
+        return np.asarray(stopped, dtype=np.int64)
+
+    @property
+    def in_stretches(self) -> Record:
+        """The record with each stretch between suspensions as a separate run; the earlier ones are interrupted."""
+        found = self.interruptions
+        if found is None or found.suspended is None:
+            return self
+        job, began, since, until = found.suspended[:4, np.lexsort((found.suspended[2], found.suspended[0]))]
+        again = np.flatnonzero((job[1:] == job[:-1]) & (began[1:] == began[:-1])) + 1
+        first = began.copy()
+        first[again] = until[again - 1]
+        resumed = dict(zip(zip(job.tolist(), began.tolist(), strict=True), until.tolist(), strict=True))
+
+        def last(rows: IntArray, start: IntArray) -> IntArray:
+            """Begins of the last stretches of runs."""
+            runs = zip(rows.tolist(), start.tolist(), strict=True)
+            return np.array([resumed.get(run, run[1]) for run in runs], dtype=np.int64)
+
+        reason = np.concatenate([found.reason, np.full(len(job), SUSPENDED, dtype=np.int8)])
+        start, end = np.concatenate([last(found.job, found.start_us), first]), np.concatenate([found.end_us, since])
+        runs: Any = {"job": np.concatenate([found.job, job]), "start_us": start, "end_us": end, "reason": reason}
+        parts: dict[str, Any] = {"interruptions": replace(found, **runs, suspended=None)}
+        if (cut := self.promises) is not None:
+            parts["promises"] = replace(cut, killed_start_us=last(cut.killed, cut.killed_start_us))
+        if self.tasks is None:
+            return replace(self, start_us=last(np.arange(len(self)), self.start_us), **parts)
+        start = last(np.arange(len(self.tasks.start_us)), self.tasks.start_us)
+        return replace(self, tasks=replace(self.tasks, start_us=start), **parts)
 
     @property
     def lost(self) -> FloatArray:

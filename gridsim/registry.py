@@ -82,6 +82,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.shake",
         "gridsim.workload.transform.resample",
         "gridsim.workload.transform.flurries",
+        "gridsim.workload.transform.classes",
     ),
 }
 """Kinds of pluggable classes, and the modules of gridsim that contain them: all public classes, or those after a colon.

@@ -34,9 +34,9 @@ from gridsim.model.network import Network
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
-from gridsim.model.time import NEVER, IntArray, seconds
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
-from gridsim.record import FAILURE, Predictions, Record, Refusal, Status
+from gridsim.record import BROKEN_BY, FAILURE, Predictions, Record, Refusal, Status
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 
@@ -185,23 +185,18 @@ class Result:
             promises = record.promises
             if promises.guarantees:
                 columns["granted"], columns["offer"] = seconds(promises.granted_us), seconds(promises.offer_us)
-            columns["kills"], columns["lost_core_seconds"] = record.kills, record.lost
+            if not record.by_class:
+                columns["kills"], columns["lost_core_seconds"] = record.kills, record.lost
             if (promises.cancelled_by < NEVER).any():
                 columns["cancelled_by"] = self._numbers(promises.cancelled_by)
             if promises.guarantees:
                 columns["artificial_doublings"] = promises.doublings
                 columns["guarantee_broken"] = promises.broken.astype(np.int64)
-        if record.interruptions is not None and record.tasks is None:
-            restarts = record.interruptions.restarts
-            columns["first_start"] = seconds(record.first_start_us)
-            earlier = np.bincount(record.earlier_runs()[0], minlength=len(record))
-            columns["runs"], columns["restarts"] = earlier + record.ran, restarts
-            columns["restarts"] += record.status == Status.failed
-            columns["useful_core_seconds"] = useful_core_seconds(record)
-            if record.interruptions.kept is not None:
-                checkpoint, restart = overhead_core_seconds(record)
-                columns["checkpoint_core_seconds"], columns["restart_core_seconds"] = checkpoint, restart
-            columns["lost_core_seconds"] = lost_core_seconds(record)
+            if promises.broken_at_us is not None and promises.broken_by is not None:
+                columns["broken_at"] = seconds(promises.broken_at_us)
+                words = np.array(BROKEN_BY)[promises.broken_by]
+                columns["broken_by"] = np.where(promises.broken_at_us < NEVER, words, "")
+        columns |= self._interrupted()
         if record.tasks is not None and record.critical_path is not None:
             columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
             columns["critical_path"] = seconds(record.critical_path)
@@ -209,6 +204,30 @@ class Result:
             columns["stretch"] = record.response / record.area
             columns["speedup"] = record.area / record.response
         return columns | {it.name: it.column(record) for it in self.measures if it.kind == "charge"}
+
+    def _interrupted(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns of runs with failures, windows, checkpoints or preemption by class."""
+        record, found = self.record, self.record.interruptions
+        if found is None or record.tasks is not None:
+            return {}
+        earlier = np.bincount(record.earlier_runs()[0], minlength=len(record))
+        columns: dict[str, npt.NDArray[Any]] = {
+            "first_start": seconds(record.first_start_us),
+            "runs": earlier + record.ran,
+            "restarts": found.restarts + (record.status == Status.failed),
+        }
+        if record.by_class:
+            columns["preemptions"] = record.preemptions
+        if found.suspended is not None:
+            columns["suspended"] = self._suspended_seconds
+        columns["useful_core_seconds"] = useful_core_seconds(record)
+        if found.kept is not None:
+            checkpoint, restart = overhead_core_seconds(record)
+            columns["checkpoint_core_seconds"], columns["restart_core_seconds"] = checkpoint, restart
+        columns["lost_core_seconds"] = lost_core_seconds(record)
+        if found.moved is not None:
+            columns["moved"], columns["moved_by"] = found.moved[0], seconds(found.moved[1])
+        return columns
 
     @property
     def tasks(self) -> dict[str, npt.NDArray[Any]]:
@@ -260,7 +279,7 @@ class Result:
         record = self.record
         if record.interruptions is None:
             return {}
-        row, start, end, reason = runs_of(record)
+        row, start, end, reason, by = runs_of(record)
         spent = spent_in_runs(record)
         found = record.interruptions
         if len(row) == len(np.unique(row)) and found.kept is None and found.suspended is None:
@@ -273,6 +292,7 @@ class Result:
             "start": seconds(start),
             "end": seconds(end),
             "reason": np.array(reason),
+            **({"by": self._numbers(by)} if record.by_class else {}),
             "restart": seconds(spent.restart),
             "kept": seconds(spent.kept),
             "checkpoints": spent.checkpoints,
@@ -280,6 +300,33 @@ class Result:
             "lost": seconds(spent.lost),
             **({} if record.interruptions.suspended is None else {"suspended": seconds(spent.suspended)}),
         }
+
+    @property
+    def suspensions(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns of suspensions: job, start of the stretch before, begin and end (s), and *by*, the preempting job."""
+        found = self.record.interruptions
+        if found is None or found.suspended is None or self.record.tasks is not None:
+            return {}
+        job, _, since, until, by = found.suspended[:, np.lexsort((found.suspended[2], found.suspended[0]))]
+        stretches = self.record.in_stretches.interruptions
+        assert stretches is not None
+        return {
+            "job": self.workload.job[job],
+            "start": seconds(stretches.start_us[len(found.job) :]),
+            "from": seconds(since),
+            "until": seconds(until),
+            "by": self._numbers(by),
+        }
+
+    @property
+    def _suspended_seconds(self) -> FloatArray:
+        """Time for which each job was suspended in all its runs, s."""
+        assert self.record.interruptions is not None
+        assert self.record.interruptions.suspended is not None
+        job, _, since, until, _ = self.record.interruptions.suspended
+        found = np.zeros(len(self.record))
+        np.add.at(found, job, seconds(until - since))
+        return found
 
     @property
     def failures(self) -> dict[str, npt.NDArray[Any]]:
@@ -496,8 +543,8 @@ class Result:
 
         Other files are written if there is content for them: ``tasks.csv`` for DAG jobs and ``allocations.csv`` on
         machines of nodes (both in the format *table*), ``killed_runs.csv`` for preempted jobs, ``failures.csv`` if
-        nodes failed and ``runs.csv`` if that interrupted jobs, ``pieces.csv`` for split jobs, ``reasons.csv`` for
-        reported reasons for waiting, ``refused.csv`` for jobs rejected by the site,
+        nodes failed and ``runs.csv`` if that interrupted jobs, ``suspensions.csv`` for suspended jobs, ``pieces.csv``
+        for split jobs, ``reasons.csv`` for reported reasons for waiting, ``refused.csv`` for jobs rejected by the site,
         and ``logged.csv`` for start times of the log. Each file is written atomically.
 
         If the log has names of users, accounts or other labels, ``names.csv`` maps numbers to names.
@@ -516,8 +563,17 @@ class Result:
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # raises for invalid arguments before anything is written
         tables = dict(zip(_TABLES, (self._columns(bound), self.tasks, self.allocations), strict=True))
-        killed = self.killed_runs if self.record.kills.any() else {}
-        rare = (killed, self.runs, self.failures, self.pieces, self.reasons, self.refused, self.record.logged)
+        killed = self.killed_runs if self.record.kills.any() and not self.record.by_class else {}
+        rare = (
+            killed,
+            self.runs,
+            self.failures,
+            self.pieces,
+            self.reasons,
+            self.refused,
+            self.record.logged,
+            self.suspensions,
+        )
         for name, columns in zip(_RARE, rare, strict=True):
             (folder / name).unlink(missing_ok=True)
             if columns:
@@ -536,7 +592,16 @@ class Result:
 
 
 _TABLES = ("jobs", "tasks", "allocations")
-_RARE = ("killed_runs.csv", "runs.csv", "failures.csv", "pieces.csv", "reasons.csv", "refused.csv", "logged.csv")
+_RARE = (
+    "killed_runs.csv",
+    "runs.csv",
+    "failures.csv",
+    "pieces.csv",
+    "reasons.csv",
+    "refused.csv",
+    "logged.csv",
+    "suspensions.csv",
+)
 FILES = frozenset((*_RARE, NAMES, "metrics.json", "run.json", *(f"{it}.{kind}" for it in _TABLES for kind in TABLES)))
 """Names of all files that `Result.write` may write."""
 
@@ -567,10 +632,8 @@ def _called(name: str) -> str:
 
 def _named_labels(workload: Workload) -> list[str]:
     """Return the labels that are columns of the table: users and groups, and other labels with names."""
-    known = ("user", "group", "account", "partition", "qos")
-    return [
-        name for name in known if name in workload.labels and (name in ("user", "group") or workload.names.get(name))
-    ]
+    known, numbers = ("user", "group", "account", "partition", "qos", "priority"), ("user", "group", "priority")
+    return [name for name in known if name in workload.labels and (name in numbers or workload.names.get(name))]
 
 
 def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:

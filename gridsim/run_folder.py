@@ -72,17 +72,20 @@ _COMPARISON = {
 _TIMES = (
     *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
     *("bounded_slowdown", "prediction", "granted", "offer", "from", "until", "first_start"),
-    *("restart", "kept", "checkpoint_seconds"),
+    *("restart", "kept", "checkpoint_seconds", "suspended", "broken_at", "moved_by"),
 )
 _WHOLES = (
     *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "eligible", "free", "pool", "kills", "tasks"),
     *("gpu", "min_nodes", "max_nodes", "tasks_per_node", "exclusive", "corrections", "guarantee_broken"),
-    *("user", "group", "account", "partition", "qos", "run", "runs", "restarts"),
+    *("user", "group", "account", "partition", "qos", "run", "runs", "restarts", "moved"),
+    *("priority", "preemptions"),
 )
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_TIMES, float),
     **dict.fromkeys(_WHOLES, int),
-    **dict.fromkeys(("job_id", "cluster", "reason", "short_of", "gpu_kinds", "features", "partitions"), str),
+    **dict.fromkeys(
+        ("job_id", "cluster", "reason", "short_of", "broken_by", "gpu_kinds", "features", "partitions"), str
+    ),
     "status": frozenset(status.name for status in Status),
 }
 """Kinds of columns; columns that begin with ``each_`` or ``pool_`` are whole numbers."""
@@ -94,6 +97,7 @@ _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
     "killed_runs": ("job", "start", "end"),
     "runs": ("job", "run", "start", "end", "reason", "restart", "kept", "checkpoint_seconds"),
+    "suspensions": ("job", "start", "from", "until"),
     "logged": ("job", "start"),
     "reasons": ("job", "reason", "from", "until"),
     "refused": ("job", *Refusal._fields),

@@ -31,7 +31,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
-from gridsim.model.workload import Workload
+from gridsim.model.workload import USUAL, Workload
 from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
 from gridsim.policy.preemption import PRIORITY, classes_of
@@ -126,7 +126,7 @@ def set_up(
             parts = (env, clusters, platform, requests, policy, failures)
             breakdowns = breakdowns_of(*parts, options.seed, instant, workload.provenance)
     if failures is not None and saving is not None:
-        mtbf = failures.mtbf(_machines(platform))
+        mtbf = failures.mtbf(machines_of(platform))
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
@@ -150,7 +150,7 @@ def _with_own_estimates(workload: Workload) -> Workload:
     return replace(workload, estimate=workload.estimate.copy())
 
 
-def _machines(platform: Platform) -> Machines:
+def machines_of(platform: Platform) -> Machines:
     """Return the nodes of all clusters that have any."""
     pairs = [(it.capacity, it.name) for it in platform.clusters() if it.capacity is not None and it.capacity.nodes]
     return Machines([capacity for capacity, _ in pairs], [name for _, name in pairs])
@@ -174,12 +174,13 @@ def breakdowns_of(
     InputError
         If the machine has no nodes, or the scheduler is not notified of changes of capacity.
     """
-    machines = _machines(platform)
+    machines = machines_of(platform)
     if len(machines.names) < len(clusters):
         message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
         raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
     if "capacity_changed" not in clusters[0].can.notified:
-        message = f"are not supported by {name_of(policy)}: it has no capacity_changed"
+        why = "it chooses sizes of jobs" if clusters[0].can.sizes else "it has no capacity_changed"
+        message = f"are not supported by {name_of(policy)}: {why}"
         raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
     if not isinstance(failures.spares, int):
         known = {node for machine in machines.capacities for node in machine.nodes}
@@ -200,11 +201,16 @@ def _with_reservations(
         For runs in which reservations are not supported.
     """
     can, cluster = clusters[0].can, clusters[0]
-    refused = [(len(clusters) > 1, "several clusters"), (requests.tasks is not None, "DAG jobs")]
-    refused += [(requests.moldable is not None, "jobs of several sizes"), (can.predicts, "predicted run times")]
-    refused += [(can.preempts is not None, "preemption")]
-    refused += [(not is_own(cluster.scheduler), f"the scheduler {name_of(policy)}")]
-    if found := [name for there, name in refused if there]:
+    refused = {
+        "several clusters": len(clusters) > 1,
+        "DAG jobs": requests.tasks is not None,
+        "jobs of several sizes": requests.moldable is not None,
+        "predicted run times": can.predicts or can.oracle,
+        "guaranteed deadlines": can.guarantees,
+        "preemption": can.preempts is not None,
+        f"the scheduler {name_of(policy)}": not is_own(cluster.scheduler),
+    }
+    if found := [name for name, there in refused.items() if there]:
         raise InputError(f"have reservations, which are not supported with {found[0]}", field="windows")
     parts = (cluster.tick, 0, Ledger(cluster.cores), platform.shares, None, cluster.demands)
     view = ClusterView(cluster.cores, requests, *parts)
@@ -287,7 +293,10 @@ def _on_nodes(workload: Workload, platform: Platform) -> bool:
 def _with_spare_rows(workload: Workload, platform: Platform, policy: Any, max_jobs: int) -> Workload:
     """Return the workload with rows for jobs that are submitted during the run, and with the names of its labels."""
     sizes = capabilities_of(policy).sizes and not _on_nodes(workload, platform)
-    return with_spare_rows(replace(workload, names=_names(workload, policy)), max_jobs, sizes=sizes)
+    labels = dict(workload.labels)
+    if getattr(policy, "preempt", None) is not None:  # jobs may state their classes though none of the workload does
+        labels = {name: np.full(len(workload), value) for name, value in USUAL.items()} | labels
+    return with_spare_rows(replace(workload, names=_names(workload, policy), labels=labels), max_jobs, sizes=sizes)
 
 
 def _names(workload: Workload, policy: Any) -> Mapping[str, tuple[str, ...]]:

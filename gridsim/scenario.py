@@ -23,6 +23,7 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import label_of, of_site, site_machine, site_of
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import name_of
 from gridsim.policy.site_policy import machine, machine_of
 from gridsim.registry import Spec
 from gridsim.result import Result
@@ -177,6 +178,7 @@ class Scenario:
             "failures",
             "windows",
             "checkpoint",
+            "preemption",
             *TABLES,
         )
         check_keys(recipe, known, "recipe", path or "the recipe")
@@ -195,6 +197,8 @@ class Scenario:
             Problems(workload.get("on"))
         site = _site(recipe, path) if site is None else site
         label, policy = _policy(recipe.get("policy", "easy"), path, site)
+        if "preemption" in recipe:
+            policy = _preempting(policy, recipe["preemption"], path, site)
         return cls(
             file=_relative_to(workload.get("file"), path),
             model=_part(workload, "model", path, lambda it: registry.make("model", it)),
@@ -363,6 +367,25 @@ def _policy(text: Any, path: Path | None, site: Any) -> tuple[str | None, str | 
         policy = registry.located(spec, _folder(path))
         make_policy(policy, site)
     return label, policy
+
+
+def _preempting(policy: str | Spec, table: Any, path: Path | None, site: Any) -> str | Spec:
+    """Return a policy with the preemption of a scenario file, unless it has its own."""
+    _typed("preemption", table, Mapping, path)
+    with located(path, field="preemption"):
+        if "mode" not in table:
+            raise InputError("has no mode; expected requeue, checkpoint, cancel or suspend")
+        how = Spec(table["mode"], {name: value for name, value in table.items() if name != "mode"})
+        registry.make("preemption", how)
+        made = make_policy(policy, site)
+        if "preempt" not in registry.parameters(type(made)):
+            raise InputError(f"is not supported by {name_of(made)}; expected for example easy or conservative")
+        if made.preempt is not None:
+            return policy
+        spec = registry.parse(policy) if isinstance(policy, str) else policy
+        found = Spec(spec.name, {**spec.parameters, "preempt": how})
+        make_policy(found, site)
+    return found
 
 
 def _part(workload: Mapping[str, Any], key: str, path: Path | None, make: Callable[[Any], object]) -> Any:

@@ -16,6 +16,7 @@ from gridsim.entities.router import Split
 from gridsim.entities.walltime_limit import LimitedJobs, Limits, limited_jobs
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.demand import Demand, Demands
+from gridsim.model.failures import Failures
 from gridsim.model.partitions import PARTITION, Partitions
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray, to_us
@@ -27,6 +28,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.site_policy import machine
 from gridsim.record import Record
 from gridsim.result import Result
+from gridsim.run_setup import machines_of
 from gridsim.world import World, result_of
 
 __all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at"]
@@ -95,6 +97,8 @@ class Moment:
         Outcomes so far.
     tick : int
         Unit for rounding up, whole microseconds.
+    known : Failures or None
+        Failures and windows as the scheduler knows them; None without.
     """
 
     workload: Workload
@@ -103,6 +107,7 @@ class Moment:
     cluster: Cluster
     outcome: Outcome
     tick: int
+    known: Failures | None = None
 
     @property
     def running(self) -> IntArray:
@@ -181,7 +186,10 @@ def state_at(
     if decided:
         world.clusters[0].decide()
     world.clusters[0].quote(last)  # notifies the scheduler that the ends of this instant are complete
-    return Moment(come, last, at, world.clusters[0], world.outcome, tick)
+    failures, dates = options.failures, come.provenance
+    if failures is not None:
+        failures = failures.dated(dates).known_at(machines_of(seen), options.seed, at, dates)
+    return Moment(come, last, at, world.clusters[0], world.outcome, tick, failures)
 
 
 def _and_one_more(

@@ -64,4 +64,4 @@ def test_status_has_the_words_of_the_glossary() -> None:
         "cancelled",
     ]
     assert [status.name for status in Status][5:7] == ["waiting", "running"]  # when a run cannot continue
-    assert [status.name for status in Status][7:] == ["failed"]  # when a failure of a node ends a job
+    assert [status.name for status in Status][7:] == ["failed", "preempted"]  # ended by a node, or for another job

@@ -62,7 +62,7 @@ def modelled() -> ModuleType:
     return module
 
 
-def test_only_guaranteed_deadlines_for_workflows_are_refused(modelled: ModuleType) -> None:
+def test_only_deadlines_of_workflows_and_some_policies_with_classes_are_refused(modelled: ModuleType) -> None:
     policies = list(modelled.POLICIES)
     refused = {
         (jobs, machine, policies[place])
@@ -70,7 +70,11 @@ def test_only_guaranteed_deadlines_for_workflows_are_refused(modelled: ModuleTyp
         for place, result in enumerate(results)
         if result == "–"
     }
-    assert refused == {("workflows", machine, "guaranteed deadlines") for machine in modelled.MACHINES}
+    classless = ("guaranteed deadlines", "sizes by the scheduler", "Slurm")
+    assert refused == {
+        *(("workflows", machine, "guaranteed deadlines") for machine in modelled.MACHINES),
+        *(("with priority classes", machine, policy) for machine in modelled.MACHINES for policy in classless),
+    }
 
 
 def test_keywords_that_are_modelled_are_not_listed_as_missing(modelled: ModuleType) -> None:

@@ -26,6 +26,7 @@ from gridsim.cli.list import KINDS as LISTED
 from gridsim.cli.terminal import LOOPS
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import (
+    CLASS_METRICS,
     COMPARISON_METRICS,
     DEADLINE_METRICS,
     METRICS,
@@ -117,7 +118,7 @@ def deadline_metrics() -> Iterator[nodes.Node]:
 
 def preemption_metrics() -> Iterator[nodes.Node]:
     """Those that it holds besides where the policy preempts."""
-    yield _of_metrics(PREEMPTION_METRICS)
+    yield _of_metrics({**PREEMPTION_METRICS, **CLASS_METRICS})
 
 
 def resource_metrics() -> Iterator[nodes.Node]:
@@ -324,7 +325,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "counts": counts,
     "compile-times": compile_times,
     **{
-        kind: lambda kind=kind: registered(kind[:-1])
+        kind: lambda kind=kind: registered(kind.removesuffix("s"))
         for kind in LISTED
         if kind not in ("policies", "metrics", "problems")
     },

@@ -47,6 +47,7 @@ def workloads() -> dict[str, gs.Workload]:
     return {
         "rigid": rigid,
         "with deadlines": gs.Workload.from_columns(**columns, deadline=[60, 60, 60], cores_stated=4),
+        "with priority classes": gs.Workload.from_columns(**columns, labels={"priority": [0, 1, 1]}, cores_stated=4),
         "moldable": transformed(rigid, ["moldable"]),
         "workflows": gs.Workload.from_tasks(tasks, submit=[0]),
     }

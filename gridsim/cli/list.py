@@ -29,6 +29,7 @@ KINDS = (
     "backfill_orders",
     "predictors",
     "correctors",
+    "preemption",
     "placements",
     "partitions",
     "speedups",
@@ -85,7 +86,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         return list(_mappings())
     if kind == "problems":
         return list(_problems())
-    return [*_numbers()] * (kind == "metrics") + registry.describe(kind[:-1], own=True)
+    return [*_numbers()] * (kind == "metrics") + registry.describe(kind.removesuffix("s"), own=True)
 
 
 def _numbers() -> Iterator[dict[str, Any]]:

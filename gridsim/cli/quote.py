@@ -28,12 +28,13 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.labels import policies_of
     from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
 
-    options = source.options_of(args)
+    failing = source.failures(args)
+    options = source.options_of(args, failing)
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     walltime, demand = duration(args.walltime, "walltime"), _demand(args)
     workload, platform = source.load(args, options, policies.values(), usual={"still-waiting": "repair"})
     told = sys.stderr if args.json else sys.stdout
-    tell(source.summary_lines(workload, platform), told)
+    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing, workload)], told)
     at, deadline = None, None
     if args.at == "now":
         workload, at = snapshot(workload)

@@ -1007,10 +1007,12 @@ class Cluster:
         return self._state[request] == RUNNING and self._start[request] + self._paused.get(request, 0) + held == now
 
     def _missed(self, request: int, now: int) -> None:
-        """Record a missed deadline guarantee; this is an error unless a job has exceeded its estimate."""
+        """Record a missed deadline guarantee; this is an error without an overrun or an absence."""
         if self._extend and self._overrun:
             self._outcome.broken[request] |= self._runtime[request] <= self._estimate[request]
             return
+        if self._outcome.interrupted is not None and self.can.guarantees and self.scheduler.broken[request]:  # type: ignore[attr-defined]
+            return  # by the machine
         promised = self._outcome.granted[request] / 1e6
         raise PolicyError(
             f"{name_of(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"

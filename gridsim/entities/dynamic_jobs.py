@@ -24,7 +24,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.speedup import fitted
 from gridsim.model.tasks import Job, Task
 from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.model.workload import UNKNOWN, USUAL, Workload
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -66,7 +66,7 @@ def with_spare_rows(workload: Workload, spare: int, *, sizes: bool = False) -> W
     }
     # A group that no job belongs to would be rejected as soon as the run begins.
     labels = {
-        name: np.append(column, np.full(spare, 0 if name in workload.names else UNKNOWN))
+        name: np.append(column, np.full(spare, 0 if name in workload.names else USUAL.get(name, UNKNOWN)))
         for name, column in workload.labels.items()
     }
     demands, moldable = workload.demands, workload.moldable
@@ -204,7 +204,7 @@ class Submissions:
             if column is not None and value is not None:
                 column[row] = value[0]
         for name, column in self._workload.labels.items():
-            column[row] = one.labels[name][0] if name in one.labels else UNKNOWN
+            column[row] = one.labels[name][0] if name in one.labels else USUAL.get(name, UNKNOWN)
         if self._pinned is not None:
             self._pinned.append(way)
         self._requests.add(row, one, demands)

@@ -15,7 +15,18 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
-from gridsim.record import Interruptions, KeptWork, Predictions, Promises, Reasons, Record, Status, TaskRecord
+from gridsim.record import (
+    BROKEN_BY,
+    SAVED,
+    Interruptions,
+    KeptWork,
+    Predictions,
+    Promises,
+    Reasons,
+    Record,
+    Status,
+    TaskRecord,
+)
 
 
 def build_record(
@@ -78,7 +89,8 @@ def build_record(
             kept = KeptWork(*np.array(outcome.kept, dtype=np.int64).reshape(-1, 6).T)
         asleep = np.array(outcome.suspended, dtype=np.int64).reshape(-1, 5).T if outcome.suspended else None
         node, gpu, kind, down, up = parts
-        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep)
+        moved = _moved(schedulers)
+        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep, moved)
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None
@@ -136,7 +148,27 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
     rule = next((each.preempts for each in can if each.preempts), "")
     more: dict[str, Any] = {"guarantees": guarantees, "preempts_by": rule}
+    if guarantees and outcome.interrupted is not None:
+        more["broken_at_us"], more["broken_by"] = _broken(outcome, outcome.interrupted, schedulers)
     return replace(found, **more, killed_by=by, cancelled_by=outcome.cancelled_by)
+
+
+def _broken(outcome: Outcome, interrupted: Sequence[tuple[int, ...]], schedulers: Sequence[Any]) -> tuple[Any, Any]:
+    """Return when each guarantee was broken, and by what; schedulers do not know of jobs that save their work."""
+    at, by = np.full(len(outcome.granted), NEVER, dtype=np.int64), np.zeros(len(outcome.granted), dtype=np.int8)
+    for its_at, its_by in (it.broken_promises() for it in schedulers if hasattr(it, "broken_promises")):
+        own = its_at < NEVER
+        at[own], by[own] = its_at[own], its_by[own]
+    for request, _, ended, reason in interrupted:
+        if reason == SAVED and at[request] == ended:
+            by[request] = BROKEN_BY.index("own")
+    return at, by
+
+
+def _moved(schedulers: Sequence[Any]) -> IntArray | None:
+    """Return how often the planned start of each request became later, and by how much; None without plans."""
+    found = [it.planned_start_moves() for it in schedulers if hasattr(it, "planned_start_moves")]
+    return np.add.reduce(found) if found else None
 
 
 def _predictions(outcome: Outcome, schedulers: Sequence[Any]) -> Predictions | None:

@@ -304,6 +304,11 @@ class Machine(BaseResource[Release, Request]):
                 gpus = [(gpu, share) for at, gpu, share in held.shares.tolist() if at == u]
                 yield request, self.jobs[request][1], node, amounts, gpus
 
+    @property
+    def absent(self) -> dict[int, int]:
+        """Known ends of the absences of nodes, whole microseconds; `NEVER` if unknown."""
+        return {node: end for (node, gpu), end in self._absent.items() if gpu < 0}
+
     def on(self, node: int, gpu: int = -1) -> list[int]:
         """Return the requests that hold resources of a node, or of one of its GPUs."""
         return [
@@ -408,7 +413,7 @@ class Machine(BaseResource[Release, Request]):
         """Return numbers of cores and the instants at which they become free, as far as is known."""
         if not self._absent or self.nodes is None:
             return self.jobs.values()
-        away = {node: end for (node, gpu), end in self._absent.items() if gpu < 0}
+        away = self.absent
         found = [(self.nodes.cores_left(node), end) for node, end in away.items()]
         for request, (cores, until) in self.jobs.items():
             on_nodes = self.nodes.cores_of(self._places[request])

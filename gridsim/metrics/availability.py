@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.record import FAILURE, PREEMPTED, REASONS, Interruptions, Record, Status
+from gridsim.record import BROKEN_BY, FAILURE, PREEMPTED, REASONS, Interruptions, Record, Status
 
 
 def concerns_failures(record: Record) -> bool:
@@ -41,12 +41,16 @@ def _last_runs(record: Record) -> tuple[IntArray, IntArray, npt.NDArray[np.int8]
     """Return start, end, status and run time of the last run of each job or task."""
     if record.tasks is not None and record.workload.tasks is not None:
         return record.tasks.start_us, record.tasks.end_us, record.tasks.status, record.workload.tasks.runtime
-    return record.start_us, record.end_us, record.status, record.workload.runtime
+    workload, runtime = record.workload, record.workload.runtime
+    if workload.moldable is not None:
+        runtime = workload.moldable.times_on(record.given, runtime, workload.cores)
+    return record.start_us, record.end_us, record.status, runtime
 
 
-def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
-    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), and reason.
+def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str], IntArray]:
+    """Return all runs by job (task of DAG jobs), then start: row, start and end (whole microseconds), reason, and by.
 
+    *by* is the row of the job that a run was stopped for, -1 for none.
     The reason of a piece of a chain that is not the last one is ``piece``.
     """
     found = record.interruptions
@@ -61,8 +65,12 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
     words += [REASONS[reason] for reason in found.reason.tolist()] + ["piece"] * pieces
     reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
     words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
+    by: IntArray = np.full(len(rows), -1, dtype=np.int64)
+    if (cut := record.promises) is not None:
+        by[: len(cut.killed)] = cut.killed_by
+        by[len(job) :] = np.where(status[last] == Status.preempted, cut.cancelled_by[last], -1)
     order = np.lexsort((began, rows))
-    return rows[order], began[order], ended[order], [words[at] for at in order.tolist()]
+    return rows[order], began[order], ended[order], [words[at] for at in order.tolist()], by[order]
 
 
 class Spent(NamedTuple):
@@ -78,7 +86,7 @@ class Spent(NamedTuple):
 
 def spent_in_runs(record: Record) -> Spent:
     """Return what all runs were spent on, in the order of `runs_of`."""
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     found = record.interruptions
     assert found is not None
     asleep = found.suspended_us(row, start)
@@ -137,14 +145,14 @@ def failure_metrics(record: Record) -> dict[str, float]:
     nodes, gpus = found.nodes * until / 1e6, found.gpus * until / 1e6
     done = status == Status.completed
     first = start.copy()
-    np.minimum.at(first, found.job, found.start_us)
+    np.minimum.at(first, *record.earlier_runs()[:2])
     response = record.response[record.status == Status.completed]
     interrupted = len(found.job) + int(np.count_nonzero(status == Status.failed))
     up = nodes - down_seconds(record, until)
     windows = {}
     if (found.kind != FAILURE).any():
         windows["scheduled_availability"] = 1 - absent_seconds(record, until) / nodes if nodes else float("nan")
-    return {
+    numbers = {
         "failures": float(np.count_nonzero((found.down_us < until) & (found.kind == FAILURE))),
         "availability": up / nodes if nodes else float("nan"),
         **windows,
@@ -158,7 +166,42 @@ def failure_metrics(record: Record) -> dict[str, float]:
         "time_to_result_mean": float(response.mean()) if len(response) else float("nan"),
         "effective_ratio_mean": _mean(runtime[done] / (end - first)[done]),
         "core_seconds_to_interruption": (useful + lost) / interrupted if interrupted else float("nan"),
+        **_moves(found),
+        **_promises(record),
     }
+    if record.by_class and not found.nodes:  # nodes could not fail
+        return {name: numbers[name] for name in _OF_WORK}
+    return numbers
+
+
+def _moves(found: Interruptions) -> dict[str, float]:
+    """Return how many planned starts became later, and by how much."""
+    if found.moved is None:
+        return {}
+    later = found.moved[0] > 0
+    return {"starts_moved": float(later.sum()), "start_moved_mean": _mean(seconds(found.moved[1][later]))}
+
+
+def _promises(record: Record) -> dict[str, float]:
+    """Return the shares of guarantees that absences broke, and that were missed, for whatever reason.
+
+    A guarantee is also missed if the job failed, or still waits at the end of the run.
+    """
+    promises = record.promises
+    if promises is None or promises.broken_at_us is None or promises.broken_by is None:
+        return {}
+    made = promises.granted_us < NEVER
+    by_machine = (promises.broken_at_us < NEVER) & (promises.broken_by == BROKEN_BY.index("machine"))
+    until = NEVER if record.until_us is None else record.until_us
+    late = (np.minimum(record.end_us, until) > promises.granted_us) | (record.status == Status.failed)
+    return {
+        "promises_broken_by_machine_share": _mean(by_machine[made].astype(float)),
+        "promises_missed_share": _mean(late[made].astype(float)),
+    }
+
+
+_OF_WORK = ("useful_core_hours", "lost_core_hours", "goodput", "time_to_result_mean", "effective_ratio_mean")
+"""Metrics of work, which also depend on preemption."""
 
 
 def _mean(values: FloatArray) -> float:

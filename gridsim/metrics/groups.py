@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND, measure, overtook, summarise
 from gridsim.model.moldable import weight_bounds, weight_category
-from gridsim.model.time import IntArray, to_us
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 
@@ -32,8 +32,14 @@ LABELLED = {
     "account": ("account", "accounts"),
     "partition": ("partition", "partitions"),
     "qos": ("QOS", "QOS"),
+    "priority": ("class", "classes"),
 }
 """Labels for grouping jobs, with the singular and plural names of their values."""
+
+
+def no_value(label: str) -> int:
+    """Return the value of a label that means none; every number is a priority class."""
+    return NEVER if label == "priority" else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +154,7 @@ def by_label(record: Record, label: str, top: int = 10) -> Groups:
     known, position = np.unique(column, return_inverse=True)
     group = np.full(len(known), len(chosen), dtype=np.int64)
     group[np.searchsorted(known, chosen)] = np.arange(len(chosen))
-    group[known == UNKNOWN] = len(chosen) + 1
+    group[known == no_value(label)] = len(chosen) + 1
     texts = [f"{one} {called(record.workload, label, value)}" for value in chosen]
     texts = [f"{text} ({value})" if texts.count(text) > 1 else text for text, value in zip(texts, chosen, strict=True)]
     return Groups(label, (*texts, f"other {many}", "unknown"), group[position])
@@ -161,8 +167,9 @@ def largest(record: Record, label: str, top: int) -> list[int]:
     """
     known, position = np.unique(record.workload.labels[label], return_inverse=True)
     work = np.bincount(position, weights=record.workload.area, minlength=len(known))
-    work[known == UNKNOWN] = -1.0
-    return [int(known[row]) for row in np.argsort(-work, kind="stable")[:top] if known[row] != UNKNOWN]
+    none = no_value(label)
+    work[known == none] = -1.0
+    return [int(known[row]) for row in np.argsort(-work, kind="stable")[:top] if known[row] != none]
 
 
 def called(workload: Workload, label: str, value: int) -> str:

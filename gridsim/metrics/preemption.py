@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.metrics.groups import LABELLED, called
+from gridsim.metrics.availability import runs_of, spent_in_runs
+from gridsim.metrics.groups import LABELLED, called, no_value
 from gridsim.model.time import NEVER, IntArray, seconds
-from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.record import Record
+from gridsim.model.workload import Workload
+from gridsim.record import PREEMPTED, Record, Status
 
 _HOUR = 3600.0
 
@@ -72,6 +73,10 @@ def cut_runs(record: Record) -> CutRuns:
     if promises is None:
         nothing: IntArray = np.zeros(0, dtype=np.int64)
         return CutRuns(nothing, nothing, np.zeros(0))
+    if record.by_class:
+        row, *_, reason, by = runs_of(record)
+        cut = np.flatnonzero(np.array(reason) == PREEMPTED)
+        return CutRuns(row[cut], by[cut], record.given[row[cut]] * seconds(spent_in_runs(record).lost[cut]))
     over = np.flatnonzero(promises.cancelled_by != NEVER)
     job = np.concatenate([promises.killed, over])
     held = np.concatenate(
@@ -90,10 +95,20 @@ def preemption_metrics(record: Record, kept: npt.NDArray[np.bool_] | None = None
     {'preempted_runs': 0.0, 'preempted_jobs': 0.0, 'preempted_core_hours': 0.0}
     """
     found = _of(cut_runs(record), kept)
-    return {
+    numbers = {
         "preempted_runs": float(len(found.job)),
         "preempted_jobs": float(len(np.unique(found.job))),
         "preempted_core_hours": float(found.lost.sum()) / _HOUR,
+    }
+    if not record.by_class:
+        return numbers
+    part = record if kept is None else record.select(kept)
+    asleep = None if part.interruptions is None else part.interruptions.suspended
+    times = np.zeros(0) if asleep is None else seconds(asleep[3] - asleep[2])
+    return numbers | {
+        "preempted": float(np.count_nonzero(part.status == Status.preempted)),
+        "suspensions": float(len(times)),
+        "suspended_hours": float(times.sum()) / _HOUR,
     }
 
 
@@ -133,12 +148,13 @@ def by_owner(record: Record, label: str, kept: npt.NDArray[np.bool_] | None = No
     """
     found, workload = _of(cut_runs(record), kept), record.workload
     column: Any = workload.labels[label]
-    values = np.where(found.by >= 0, column[np.maximum(found.by, 0)], UNKNOWN)
+    none = no_value(label)
+    values = np.where(found.by >= 0, column[np.maximum(found.by, 0)], none)
     groups: dict[str, tuple[int, float]] = {}
     for value in np.unique(values).tolist():
         rows = values == value
         one = LABELLED[label][0]
-        name = f"no known {one}" if value == UNKNOWN else f"{one} {called(workload, label, value)}"
+        name = f"no known {one}" if value == none else f"{one} {called(workload, label, value)}"
         groups[name] = (int(rows.sum()), float(found.lost[rows].sum()) / _HOUR)
     return dict(sorted(groups.items(), key=lambda item: (-item[1][0], item[0])))
 

@@ -38,6 +38,7 @@ from gridsim.record import Record, Status
 
 __all__ = [
     "ALL_METRICS",
+    "CLASS_METRICS",
     "COMPARISON_METRICS",
     "DEADLINE_METRICS",
     "FAILURE_METRICS",
@@ -176,6 +177,13 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """Additional metrics if the policy preempts running jobs without guarantees."""
 
+CLASS_METRICS: dict[str, Metric] = {
+    "preempted": Metric("jobs", "lower", "jobs that were stopped for good for a job of a higher class"),
+    "suspensions": Metric("", "lower", "times that jobs were suspended for a job of a higher class"),
+    "suspended_hours": Metric("hours", "lower", "time for which jobs were suspended, sum over jobs"),
+}
+"""Further metrics if jobs of a higher priority class preempt others; with those of work in `FAILURE_METRICS`."""
+
 FAILURE_METRICS: dict[str, Metric] = {
     "failures": Metric("", None, "absences of nodes and GPUs by failure, before the last end"),
     "availability": Metric("", "higher", "node-seconds without failure over all, from time 0 to the last end"),
@@ -190,6 +198,10 @@ FAILURE_METRICS: dict[str, Metric] = {
     "time_to_result_mean": Metric("s", "lower", "end minus submit, mean over completed jobs"),
     "effective_ratio_mean": Metric("", "higher", "run time over last end minus first start, mean over completed jobs"),
     "core_seconds_to_interruption": Metric("core-seconds", "higher", "held core-seconds per interrupted run"),
+    "starts_moved": Metric("jobs", "lower", "jobs whose planned start became later when all were planned again"),
+    "start_moved_mean": Metric("s", "lower", "total by which it became later, mean over these jobs"),
+    "promises_broken_by_machine_share": Metric("", "lower", "guarantees that absences broke; share of all given"),
+    "promises_missed_share": Metric("", "lower", "guarantees that were not kept, for whatever reason; share of all"),
 }
 """Additional metrics if nodes can fail."""
 
@@ -219,6 +231,7 @@ ALL_METRICS = {
     **GRID_METRICS,
     **DEADLINE_METRICS,
     **PREEMPTION_METRICS,
+    **CLASS_METRICS,
     **FAILURE_METRICS,
     **RESOURCE_METRICS,
     **PREDICTION_METRICS,

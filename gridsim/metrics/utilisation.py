@@ -168,6 +168,7 @@ def waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
     row : (k,) int64
         Rows; a job that waited again for a restart or its next piece occurs several times.
     """
+    record = record.in_stretches
     begin, start = record.workload.submit, record.start_us
     if record.tasks is not None:
         begin, start = record.tasks.ready_us, record.tasks.start_us

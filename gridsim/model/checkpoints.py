@@ -50,9 +50,10 @@ class Stretch(NamedTuple):
         """Return what is kept if the run ends at this time after its start."""
         if passed >= self.length:
             count = self.checkpoints if self.save >= NEVER else self._complete(self.save) + 1
-            return Kept(self.restart, self.worked(min(passed, self.save)), count, count * self.cost)
+            return Kept(min(self.restart, self.save), self.worked(min(passed, self.save)), count, count * self.cost)
         complete = self._complete(min(passed, self.save))
-        return Kept(min(passed, self.restart), complete * self.interval, complete, complete * self.cost)
+        restart = min(passed, self.restart, self.save)
+        return Kept(restart, complete * self.interval, complete, complete * self.cost)
 
     def worked(self, passed: int) -> int:
         """Return the work that is done at this time after the start, saved or not; none while it writes."""

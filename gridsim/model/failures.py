@@ -23,7 +23,7 @@ from gridsim.model.dates import duration, epoch_of, instant, needed_calendar, zo
 from gridsim.model.site_file.node_events import Absent, NodeEvents, absences, read_node_events
 from gridsim.model.site_file.reservations import SiteClock
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, to_us
-from gridsim.model.windows import Time, Window
+from gridsim.model.windows import Time, Window, planned
 
 Failing = Literal["exponential", "weibull"]
 Repairing = Literal["exponential", "lognormal", "fixed"]
@@ -331,6 +331,32 @@ class Failures:
     def _parts(self, machines: Machines, nodes: Sequence[str]) -> dict[int, list[Part]]:
         with located(self.origin or None, field="node"):
             return machines.parts(nodes)
+
+    def known_at(self, machines: Machines, seed: int, now: int, provenance: Mapping[str, Any]) -> Failures:
+        """Return what schedulers know at an instant, whole microseconds: unknown repairs never end.
+
+        Parameters
+        ----------
+        machines, seed, provenance
+            As for `failures` and `dated`.
+        """
+        trace: list[Absent] = []
+        for down, up, cluster, parts in itertools.takewhile(lambda it: it.down <= now, self.failures(machines, seed)):
+            prefix = "" if len(machines.names) == 1 else f"{machines.names[cluster]}/"
+            nodes = [prefix + machines.capacities[cluster].nodes[node] for node, _ in parts]
+            names = [node if gpu < 0 else f"{node}:{gpu}" for node, (_, gpu) in zip(nodes, parts, strict=True)]
+            unknown = up >= NEVER or (up > now and self.repair == "unknown")
+            trace.append((names, down / MICROSECOND, math.inf if unknown else up / MICROSECOND))
+        windows = []
+        for window in self.windows:
+            for it in planned([window], machines.nodes, provenance):
+                if it.announced <= now:
+                    windows.append(window if it.deleted <= now else replace(window, deleted=None))
+        saving, mtbf = self.checkpoints, self.mtbf(machines)
+        if saving is not None and saving.mtbf is None and mtbf < math.inf:
+            saving = replace(saving, mtbf=mtbf)
+        more: dict[str, Any] = {"models": (), "repeat": 0.0, "inferred": (), "checkpoints": saving}
+        return replace(self, trace=trace, windows=windows, **more)
 
     def spare_nodes(self, machine: Capacity) -> IntArray:
         """Return the numbers of the spare nodes of a cluster; names of other clusters are left out."""

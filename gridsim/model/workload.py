@@ -27,6 +27,9 @@ MACHINE_NAMES = frozenset({"partition", "qos", "queue", "gpu_type", "licenses", 
 UNKNOWN = -1
 """Label of jobs without a value."""
 
+USUAL = {"priority": 0, "preemptible": 1}
+"""Labels whose values are numbers of any sign, with the value of jobs that state none."""
+
 
 def _ints(values: Any, n: int, field: str) -> IntArray:
     """Return a column of *n* integers; a single number applies to all rows."""
@@ -590,7 +593,8 @@ def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -
     made: dict[str, Any] = {}
     for name, column in columns.items():
         names = workload.names.get(name)
-        made[name] = _named(column, names) if names else _known(column) if name in workload.labels else column
+        labelled = name in workload.labels and name not in USUAL
+        made[name] = _named(column, names) if names else _known(column) if labelled else column
         if calendar is not None and name in DATED:
             made[f"{name}_at"] = dates_of(np.asarray(column, dtype=np.float64), calendar)
     return frame(made)

@@ -1,4 +1,4 @@
-"""Preemption: what happens to running jobs that are stopped for a higher priority class, and which are stopped."""
+"""Preemption: which running jobs are stopped for jobs of a higher priority class, and what happens to them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _ByClass:
         level, inner = -queue.label(PRIORITY), ranks_of(self._ordering, queue, now)
         order = np.lexsort((inner, level))
         steps = np.zeros(len(order))
-        steps[1:] = (np.diff(level[order]) != 0) | (np.diff(inner[order]) != 0)
+        steps[1:] = np.logical_or.reduce([it[order][1:] != it[order][:-1] for it in (level, inner)])
         places = np.empty(len(order))
         places[order] = np.cumsum(steps)
         return places

@@ -455,7 +455,7 @@ class Capabilities:
     guarantees : bool
         It guarantees deadlines. It has ``promise(request, deadline, now) -> Quote | None``, its quote if the user
         requested that deadline, ``declined(quote) -> Quote | None``, the remaining quote for a request whose user does
-        not accept an offer, and ``broken``, (n,) bool, requests whose guarantees an overrun broke.
+        not accept an offer, and ``broken``, (n,) bool, requests whose guarantees an overrun or an absence broke.
     preempts : str or None
         It may stop running requests for others. The value is the label that decides which requests may preempt which
         (``qos``, ``partition``), empty for none. None: it does not preempt.

@@ -15,7 +15,7 @@ from gridsim.metrics.agreement import failed_jobs
 from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.deadlines import concerns_deadlines
-from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, size_classes, weight_classes
+from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, no_value, size_classes, weight_classes
 from gridsim.metrics.measures import Measure, Metric
 from gridsim.metrics.prediction import concerns_predictions
 from gridsim.metrics.preemption import by_owners, concerns_preemption
@@ -23,7 +23,6 @@ from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
-from gridsim.model.workload import UNKNOWN
 from gridsim.questions.changes import WhatIf
 from gridsim.questions.replay import Replay
 from gridsim.questions.replications import Replicated, mean_of
@@ -398,7 +397,7 @@ def _classes(record: Record) -> Iterator[Groups]:
         yield _work_deciles(record)
     for label in LABELLED:
         column = record.workload.labels.get(label)
-        if column is not None and (label == "user" or len(np.unique(column[column != UNKNOWN])) > 1):
+        if column is not None and (label == "user" or len(np.unique(column[column != no_value(label)])) > 1):
             yield by_label(record, label)
 
 

@@ -101,7 +101,8 @@ def expected_start(moment: Moment, setup: Setup) -> int:
         found = expected_by(own, moment.job, moment.now)
         if found < NEVER:
             return max(found, moment.now)
-    return int(setup.run(moment.as_estimated()).start_us[moment.job])
+    known = setup._replace(options=replace(setup.options, failures=moment.known))
+    return int(known.run(moment.as_estimated()).first_start_us[moment.job])
 
 
 def _expectation(scheduler: Any) -> Callable[[Any, int, int], int] | None:
@@ -126,7 +127,7 @@ def forecast(label: str, workload: Workload, moment: Moment, start: float, setup
         The expected start, seconds of the log's clock; NaN if the policy has none.
     """
     known = Forecast(label, start)
-    if not start > seconds(moment.now):
+    if not start > seconds(moment.now) or moment.known is not None:  # a state with failures is not made again
         return known
     estimate, cores = moment.workload.estimate[moment.job :], moment.workload.cores[moment.job :]
     come = workload.select(workload.submit <= moment.now)

@@ -69,6 +69,14 @@ class Answer:
     refused_by: Refusal | None = None
 
 
+class AbsentNodes(NamedTuple):
+    """Number of absent nodes and of all nodes, and the return of the last one (s, log's clock), NaN if unknown."""
+
+    absent: int
+    nodes: int
+    until: float
+
+
 class State(NamedTuple):
     """Running jobs, cores held, and waiting jobs in the log."""
 
@@ -201,6 +209,8 @@ class Quoted:
         Requested resources of nodes and pools; None for plain cores.
     recorded : State or None
         State of the machine in the log at that moment, if a policy starts from it.
+    absent : AbsentNodes or None
+        Nodes that are absent at that moment, if any are.
     """
 
     at: float
@@ -218,6 +228,7 @@ class Quoted:
     calendar: Calendar | None = None
     demand: Demand | None = None
     recorded: State | None = None
+    absent: AbsentNodes | None = None
 
     def __repr__(self) -> str:
         asked = ", ".join(one.policy for one in self.answers)

@@ -37,7 +37,7 @@ from gridsim.policy.site_policy import machine
 from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import policies_of
-from gridsim.questions.quotation import Alternative, Answer, Price, Quoted, State
+from gridsim.questions.quotation import AbsentNodes, Alternative, Answer, Price, Quoted, State
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 
@@ -82,8 +82,6 @@ def quote(
     sited = any(capabilities_of(setup.scheduler).site for setup in setups.values())
     cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)
-    if options.failures is not None:
-        raise InputError("a quote does not support failures; leave them out", field="failures")
     if not len(workload):
         raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:
@@ -123,6 +121,7 @@ def quote(
         owner=dict(owner or {}),
         calendar=calendar_of(workload.provenance),
         recorded=recorded,
+        absent=_absent(next(iter(moments.values()))),
     )
     if wanted is not None or any(it.promise == "deadline" for it in quoted.answers):
         return quoted
@@ -245,7 +244,7 @@ def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Ans
         policy=label,
         promise=_promise(moment.cluster.scheduler),
         running=len(moment.running),
-        busy=moment.cluster.cores - moment.cluster.free,
+        busy=moment.cluster.cores - moment.cluster.free - _idle_cores_of_absent_nodes(moment),
         waiting=len(moment.waiting),
     )
     mine: Any = moment.cluster.scheduler
@@ -258,7 +257,7 @@ def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Ans
     if wanted is not None:
         offer = asking(mine, moment.job, now)(wanted)
         found = replace(found, keeps=offer is not None and offer.granted <= wanted)
-    if guarantee is None:
+    if guarantee is None or guarantee.offer.start >= NEVER:  # it fits only on nodes whose return is unknown
         return found
     change = disturbance(mine.plan, guarantee.offer)
     return replace(
@@ -273,6 +272,20 @@ def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Ans
         kills=_numbers(moment, guarantee.offer),
         lost=seconds(lost_work(mine.plan, guarantee.offer, now)),
     )
+
+
+def _idle_cores_of_absent_nodes(moment: Moment) -> int:
+    machine = moment.cluster.machine
+    return 0 if machine.nodes is None else sum(map(machine.nodes.cores_left, machine.absent))
+
+
+def _absent(moment: Moment) -> AbsentNodes | None:
+    """Return the absent nodes and their known return; None if all are present."""
+    machine = moment.cluster.machine
+    if machine.nodes is None or not machine.absent:
+        return None
+    last = max(machine.absent.values())
+    return AbsentNodes(len(machine.absent), len(machine.nodes.names), float("nan") if last >= NEVER else seconds(last))
 
 
 def _expected(moment: Moment, setup: Setup) -> float:

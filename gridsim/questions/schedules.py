@@ -18,7 +18,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.partition_view import Parts, parts_of, parts_read, rows_of
-from gridsim.record import PREEMPTED, REASONS, SAVED, Record
+from gridsim.record import PREEMPTED, REASONS, SAVED, SUSPENDED, Record
 from gridsim.run_folder import RUN_TABLES, read_run, read_run_table
 from gridsim.tables import read_names
 
@@ -28,7 +28,7 @@ PLACES = ("account", "partition")
 _USERS = ("user", "account", "group")
 
 
-STOPPED = ("other jobs", "absent nodes", "its own save")
+STOPPED = ("other jobs", "absent nodes", "its own save", "suspension")
 """Causes of the end of a run before the last one of its job."""
 
 
@@ -82,6 +82,7 @@ class JobSchedule(NamedTuple):
         platform : Platform, optional
             The machine of the run, with its clusters; by default a single cluster.
         """
+        record = record.in_stretches
         workload = record.workload
         users = workload.labels.get("user", np.full(len(record), UNKNOWN))
         logged = record.logged
@@ -190,7 +191,8 @@ def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, IntArray]
     order = order[earlier[order]]
     why: IntArray = np.zeros(len(job), dtype=np.int64)
     if record.interruptions is not None:  # after the killed runs
-        why[len(job) - len(record.interruptions.job) :] = 1 + (record.interruptions.reason == SAVED)
+        reason = record.interruptions.reason
+        why[len(job) - len(reason) :] = 1 + (reason == SAVED) + 2 * (reason == SUSPENDED)
     return job[order], start[order], end[order], why[order]
 
 
@@ -222,7 +224,8 @@ def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
         known = names.get(label, {})
         return _texts(columns[label], lambda value: known.get(value, str(value)))
 
-    job, start = columns["job"], columns["start"]
+    job, start = columns["job"], columns["start"].copy()
+    cut = _cut(folder, job, start)
     whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
     return JobSchedule(
         job=job,
@@ -239,7 +242,7 @@ def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
         calendar=calendar_of(run["workload"]),
         pieces=(pieces := columns["pieces"] if {"pieces", "wait"} <= set(columns) else None),
         earlier=None if pieces is None else _earlier(pieces, start - columns["submit"] - columns["wait"]),
-        cut=_cut(folder, job, start),
+        cut=cut,
         prediction=columns.get("prediction"),
         short_of=columns.get("short_of"),
         **_logged(folder, job),
@@ -249,16 +252,30 @@ def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
 
 
 def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
-    """Return the stopped runs before the last one of each job; None if no file contains any."""
+    """Return the stopped runs before the last one of each job; None if no file contains any.
+
+    Stretches between suspensions count as runs, and *start* becomes the begin of the last one of each job.
+    """
+    found: list[tuple[npt.NDArray[Any], ...]] = []
     name = next((name for name in RUN_TABLES if (folder / f"{name}.csv").is_file()), None)
-    if name is None:
+    if name is not None:
+        table = read_run_table(folder, name)
+        reason = table.get("reason", np.full(len(table["job"]), PREEMPTED))
+        why = np.select([reason == PREEMPTED, reason == REASONS[SAVED]], [0, 2], 1)
+        found.append((rows_of(job, table["job"], folder), table["start"].copy(), table["end"], why))
+    if (folder / "suspensions.csv").is_file():
+        table = read_run_table(folder, "suspensions")
+        rows, since, until = rows_of(job, table["job"], folder), table["from"], table["until"]
+        for row, asleep, awake in zip(rows.tolist(), since.tolist(), until.tolist(), strict=True):
+            for of, begin, end, _ in found:  # the run continues after its suspension
+                begin[(of == row) & (begin <= asleep) & (awake <= end)] = awake
+        np.maximum.at(start, rows, until)
+        found.append((rows, table["start"], since, np.full(len(rows), STOPPED.index("suspension"))))
+    if not found:
         return None
-    table = read_run_table(folder, name)
-    rows, begin, end = rows_of(job, table["job"], folder), table["start"], table["end"]
+    rows, begin, end, why = (np.concatenate(columns) for columns in zip(*found, strict=True))
     order = np.lexsort((begin, rows))
     order = order[(end <= start[rows])[order]]
-    reason = table.get("reason", np.full(len(rows), PREEMPTED))
-    why = np.select([reason == PREEMPTED, reason == REASONS[SAVED]], [0, 2], 1)
     return CutRuns(rows[order], begin[order], end[order], why[order])
 
 

@@ -157,6 +157,7 @@ def pack(
     tick : int
         Unit for rounding up delays, microseconds.
     """
+    records = {label: each.in_stretches for label, each in records.items()}
     record = next(iter(records.values()))
     if record.tasks is not None:
         return _pack_tasks(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import Demand
 from gridsim.number_formatting import clock, counted, duration, listed, number, percent, when
-from gridsim.questions.quotation import Forecast, Price, Quoted, State
+from gridsim.questions.quotation import Answer, Forecast, Price, Quoted, State
 from gridsim.report import change
 from gridsim.report.explain_text import refusal
 from gridsim.report.markup import texts
@@ -67,9 +67,25 @@ def state_lines(quotation: Quoted) -> Iterator[str]:
     for it in quotation.answers:
         state = State(it.running, it.busy, it.waiting)
         states.setdefault(_state(state, quotation.machine), []).append(it.policy)
+    if quotation.absent is not None:
+        yield f"nodes: {_absent(quotation)}"
     for text, policies in states.items():
         where = ["in the log"] * (text == logged) + ([f"under {listed(policies)}"] if policies else [])
         yield f"state {listed(where)}: {text}"
+
+
+def _absent(quotation: Quoted) -> str:
+    """Return how many nodes are absent, and what is known of their return; empty if none are."""
+    if quotation.absent is None:
+        return ""
+    absent, nodes, until = quotation.absent
+    back = "repair unknown" if math.isnan(until) else f"the last returns in {duration(until - quotation.at)}"
+    return f"{number(absent)} of {counted(nodes, 'node')} {'is' if absent == 1 else 'are'} absent; {back}"
+
+
+def _never(quotation: Quoted, answer: Answer) -> bool:
+    """Return whether the job fits at no known time, because nodes are absent."""
+    return quotation.absent is not None and math.isnan(answer.start) and answer.refused_by is None
 
 
 def _state(state: State, machine: int) -> str:
@@ -198,6 +214,7 @@ def sentences(quotation: Quoted) -> list[str]:
     """Return sentences on the tables, affected jobs, and the assumptions of guarantees."""
     return [
         *_best(quotation),
+        *_at_no_time(quotation),
         *_requested_deadline(quotation),
         *_delays(quotation),
         *_kills(quotation),
@@ -207,9 +224,15 @@ def sentences(quotation: Quoted) -> list[str]:
     ]
 
 
+def _at_no_time(quotation: Quoted) -> Iterator[str]:
+    if names := [it.policy for it in quotation.answers if _never(quotation, it)]:
+        yield f"Under {listed(names)} the job would start at no known time: {_absent(quotation)}."
+
+
 def _best(quotation: Quoted) -> list[str]:
     promised = [it for it in quotation.answers if not math.isnan(it.guaranteed)]
     refusing = [it.policy for it in quotation.answers if it.promise != "none" and math.isnan(it.guaranteed)]
+    refusing = [policy for policy in refusing if not _never(quotation, quotation[policy])]
     none = [f"{listed(refusing)} cannot guarantee the job any completion time."] if refusing else []
     if not promised:
         return none
@@ -287,6 +310,8 @@ def _forecasts(quotation: Quoted) -> Iterator[str]:
     """Return sentences on expected starts, and on errors of such expectations."""
     for it in quotation.forecasts:
         answer = quotation[it.policy]
+        if _never(quotation, answer):
+            continue
         if answer.refused_by is not None:
             yield f"{it.policy} rejects the job: {refusal(answer.refused_by)}."
             continue

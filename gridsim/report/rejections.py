@@ -147,6 +147,9 @@ def preempted(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
             lost = f"{numbers['preempted_core_hours']:,.3g} core-hours of work were lost"
             cut = f"{counted(runs, 'run')} of {jobs} {'was' if runs == 1 else 'were'} preempted"
             yield f"Under {label}, {cut}{_whose(numbers, runs)}; {lost}."
+        if count := int(numbers.get("suspensions", 0)):
+            hours = f"{numbers['suspended_hours']:,.3g} hours in all"
+            yield f"Under {label}, running jobs were suspended {counted(count, 'time')}, for {hours}."
 
 
 def preempted_in_log(logged: LoggedRuns | None, metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:

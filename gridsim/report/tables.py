@@ -266,7 +266,8 @@ def _preemption_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row
     if not any("preempted_runs" in numbers for numbers in metrics.values()):
         return
     for name, title in SHOWN_PREEMPTION.items():
-        yield _row(name, title, {label: numbers[name] for label, numbers in metrics.items()})
+        if any(name in numbers for numbers in metrics.values()):
+            yield _row(name, title, {label: numbers.get(name, 0.0) for label, numbers in metrics.items()})
         groups = [key for key in next(iter(metrics.values())) if key.startswith(f"{name}[")]
         for key in groups[:_MOST_PREEMPTORS]:
             values = {label: numbers[key] for label, numbers in metrics.items()}

@@ -34,7 +34,12 @@ class Failed(NamedTuple):
 
 
 def misplaced(
-    held: Allocations, runs: Runs | None, capacity: Capacity | None, tolerance: int, limit: int
+    held: Allocations,
+    runs: Runs | None,
+    capacity: Capacity | None,
+    tolerance: int,
+    limit: int,
+    awake: Allocations | None = None,
 ) -> Iterator[Violation]:
     """Yield violations of pieces.
 
@@ -50,10 +55,12 @@ def misplaced(
         Tolerance of times, microseconds.
     limit : int
         Largest number of listed jobs of each kind.
+    awake : Allocations, optional
+        Pieces of all *runs*, which are stretches between suspensions; by default *held*.
     """
     checks = _Checks(held, tolerance, limit)
     if runs is not None:
-        yield from checks.runs(runs)
+        yield from _Checks(held if awake is None else awake, tolerance, limit).runs(runs)
     if capacity is not None:
         yield from checks.nodes(capacity)
     yield from checks.gpus()

@@ -33,6 +33,9 @@ Overrun = Literal["kill", "extend"]
 UNKNOWN_STATUS = -1
 UNKNOWN_CORES = -1
 
+_STOPPED = (Status.cancelled, Status.failed, Status.preempted)
+"""Statuses of jobs that may have ended early."""
+
 
 class Parts(NamedTuple):
     """Parts of runs, whole microseconds: restart, kept work and checkpoints; and whether the run saved and left."""
@@ -69,6 +72,8 @@ class Schedule:
         Index of the cluster.
     broken : (n,) bool or None
         Guarantees reported as broken because a job exceeded its estimate.
+    broken_at : (n,) int64 or None
+        Instants at which guarantees were broken in a run with failures, whole microseconds; `NEVER` for none.
     cut_job, cut_start, cut_end : (k,) int64 or None
         Runs before the last one, killed to free cores for another job, or pieces of a chain: number of the job, start
         and end, whole microseconds.
@@ -87,6 +92,8 @@ class Schedule:
         Allocations of jobs, with job numbers instead of rows.
     failed : Failed or None
         Failures of nodes.
+    asleep : (3, s) int64 or None
+        Suspensions: number of the job, begin and end, whole microseconds; None for none.
     source : str
         Name for messages.
     """
@@ -102,6 +109,7 @@ class Schedule:
     status: IntArray | None = None
     cluster: IntArray | None = None
     broken: Mask | None = None
+    broken_at: IntArray | None = None
     cut_job: IntArray | None = None
     cut_start: IntArray | None = None
     cut_end: IntArray | None = None
@@ -113,6 +121,7 @@ class Schedule:
     pieces: IntArray | None = None
     allocations: Allocations | None = None
     failed: Failed | None = None
+    asleep: IntArray | None = None
     source: str = "schedule"
 
     def __len__(self) -> int:
@@ -133,6 +142,7 @@ class Schedule:
             cores=None if record.cores_used is None else record.cores_used,
             granted=None if promises is None else promises.granted_us,
             broken=None if promises is None else promises.broken,
+            broken_at=None if promises is None else promises.broken_at_us,
             cut_job=record.workload.job[job] if len(job) or promises is not None else None,
             cut_start=start if len(job) or promises is not None else None,
             cut_end=end if len(job) or promises is not None else None,
@@ -144,7 +154,9 @@ class Schedule:
         )
         if record.interruptions is None or record.tasks is not None:
             return found
-        row, start, end, reason = runs_of(record)
+        if (asleep := record.interruptions.suspended) is not None:
+            found = replace(found, asleep=np.stack([record.workload.job[asleep[0]], asleep[2], asleep[3]]))
+        row, start, end, reason, _ = runs_of(record)
         spent, saved = spent_in_runs(record), np.array(reason) == REASONS[SAVED]
         parts = Parts(spent.restart, spent.kept, spent.checkpoint, saved)
         saves = record.interruptions.kept is not None
@@ -308,6 +320,8 @@ class _Checks:
         stated = schedule.cores
         self.cores = self.request if stated is None else np.where(stated > 0, stated, self.request)
         self.status = np.full(len(rows), UNKNOWN_STATUS, dtype=np.int64) if schedule.status is None else schedule.status
+        self.paused = self._paused(schedule.job, schedule.start, schedule.end)
+        self.held = np.where(self.ran, schedule.end - schedule.start - self.paused, 0)
         self._by_limits()
         # Moldable jobs have other run times on other numbers of cores, so the bounds depend on the allocation.
         self.least, self.most = self.request, self.request
@@ -350,7 +364,7 @@ class _Checks:
         np.add.at(spent, row[since], (cut.kept + cut.checkpoint)[since])
         again: Mask = np.bincount(row[since], minlength=len(self.rows)) > 0
         left = self.limit_of_length - np.where(again, spent - parts.restart, 0)
-        held = np.where(self.ran, self.schedule.end - self.schedule.start, 0)
+        held = self.held
         killed = self.status == Status.killed_walltime
         # The duration of a killed run is the one of the two that it requested.
         most = np.where(killed & self.differ(held, left), self.limit_of_length, left)
@@ -358,8 +372,34 @@ class _Checks:
         need = parts.restart + self.length - before + parts.checkpoint
         # A checkpoint that was not complete when the run was stopped is no part of it.
         need = np.where(killed & (before + parts.kept < self.length), np.maximum(need, limit + 1), need)
-        need = np.where(np.isin(self.status, (Status.cancelled, Status.failed)), np.maximum(need, held), need)
+        need = np.where(np.isin(self.status, _STOPPED), np.maximum(need, held), need)
         self.runtime, self.estimate, self.length, self.limit_of_length = need, limit, need, limit
+
+    def _paused(self, job: IntArray, start: IntArray, end: IntArray) -> IntArray:
+        """Return for how long each of these runs was suspended, whole microseconds."""
+        paused: IntArray = np.zeros(len(job), dtype=np.int64)
+        for number, since, until in [] if self.schedule.asleep is None else self.schedule.asleep.T.tolist():
+            paused[(job == number) & (start <= since) & (until <= end)] += until - since
+        return paused
+
+    def stretches(self, held: Allocations) -> tuple[Allocations, Runs]:
+        """Return all runs, or those between suspensions, and their pieces, without what suspended jobs kept."""
+        runs = self.runs()[0]
+        if self.schedule.asleep is None:
+            return held, runs
+        job, since, until = self.schedule.asleep
+        owner = np.concatenate([runs.job, job])
+        begin, end = np.concatenate([runs.start, until]), np.concatenate([runs.end, since])
+        # Stretches of a job do not overlap, so they begin and end in the same order.
+        first, last = np.lexsort((begin, owner)), np.lexsort((end, owner))
+        cores = dict(zip(runs.job.tolist(), runs.cores.tolist(), strict=True))
+        wide = np.array([cores.get(number, 0) for number in owner[first].tolist()], dtype=np.int64)
+        found = np.flatnonzero(begin[first] < end[last])
+        kept = set(zip(job.tolist(), since.tolist(), strict=True))
+        pairs = zip(held.job.tolist(), held.start_us.tolist(), strict=True)
+        awake = np.flatnonzero(np.array([pair not in kept for pair in pairs], dtype=np.bool_))
+        columns = (owner[first], begin[first], end[last], wide)
+        return replace(held, resumed=None).taken(awake), Runs(*(column[found] for column in columns))
 
     def _held_by_pieces(self) -> IntArray:
         """Return the time that the earlier pieces of each job's chain held its cores, whole microseconds."""
@@ -439,7 +479,7 @@ class _Checks:
         word = Status(int(self.status[row])).name
         if not self.ran[row]:
             return f"{word}, but it did not run"
-        held = seconds(int(self.schedule.end[row] - self.schedule.start[row]))
+        held = seconds(int(self.held[row]))
         return (
             f"{word}, but it ran for {held:.15g} s; its runtime is {seconds(int(self.runtime[row])):.15g} s, "
             f"its estimate {seconds(int(self.estimate[row])):.15g} s"
@@ -471,10 +511,11 @@ class _Checks:
             yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
         goes_on = ~self.clipped & (self.overrun == "extend")
         held = np.where(goes_on, self.length, np.minimum(self.length, self.limit_of_length))
-        cut = np.isin(self.status, (Status.cancelled, Status.failed))
-        odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
+        cut = np.isin(self.status, _STOPPED)
+        odd = np.where(cut, self.held > held + self.tolerance, self.differ(self.held, held))
         wrong = self.known & self.ran & odd
-        yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))
+        due = start + held + self.paused
+        yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], due[row]))
         yield from self._promises()
         yield from self._cut_runs()
         yield from self._chains()
@@ -487,6 +528,9 @@ class _Checks:
         if self.overrun == "extend":  # by an own overrun, or with a reported broken guarantee
             excused = self.known & (self.runtime > self.estimate)
             excused |= False if self.schedule.broken is None else self.schedule.broken
+        at = self.schedule.broken_at
+        if at is not None:  # an absence, an overrun or the job itself broke it, while the job waited
+            excused |= (at >= self.submit) & (at <= self.schedule.start)
         missed = self.ended & (granted < NEVER) & (end > granted + self.tolerance) & ~excused
         yield from self.found("deadline-missed", missed, end, lambda row: self._instead(end[row], granted[row]))
         idle = np.isin(self.status, [Status.rejected, Status.unadmitted]) & (granted < NEVER)
@@ -499,12 +543,13 @@ class _Checks:
             return
         place = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
         longest, parts = self._longest_runs(place), self.schedule.cut_parts
+        held = end - start - self._paused(job, start, end)
         if parts is not None:  # a last checkpoint may exceed the estimate; without walltimes a run has no limit
-            longest = longest + parts.restart + parts.checkpoint if self.overrun == "kill" else end - start
+            longest = longest + parts.restart + parts.checkpoint if self.overrun == "kill" else held
         odd = (place < 0) | (start < self.submit[place] - self.tolerance) | (end <= start)
-        odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > longest + self.tolerance)
+        odd |= (end > self.schedule.start[place] + self.tolerance) | (held > longest + self.tolerance)
         if parts is not None:
-            odd |= parts.restart + parts.kept + parts.checkpoint > end - start + self.tolerance
+            odd |= parts.restart + parts.kept + parts.checkpoint > held + self.tolerance
         again = np.lexsort((start, job))
         same = job[again][1:] == job[again][:-1]
         odd[again[1:]] |= same & (start[again][1:] < end[again][:-1] - self.tolerance)
@@ -646,7 +691,15 @@ class _Checks:
             begin = np.concatenate([begin, self.schedule.cut_start[kept]])
             end = np.concatenate([end, self.schedule.cut_end[kept]])
             rows = np.concatenate([rows, cut[kept]])
-        start, cores = begin + self.tolerance, self.cores[rows]
+        cores = self.cores[rows]
+        if self.schedule.asleep is not None:  # suspended jobs give up their cores
+            row = {number: row for row, number in enumerate(self.schedule.job.tolist()) if which[row]}
+            gaps = [gap for gap in self.schedule.asleep.T.tolist() if gap[0] in row]
+            mine = np.array([row[number] for number, *_ in gaps], dtype=np.int64)
+            rows, cores = np.concatenate([rows, mine]), np.concatenate([cores, -self.cores[mine]])
+            since, until = np.array(gaps, dtype=np.int64).reshape(-1, 3).T[1:]
+            begin, end = np.concatenate([begin, since]), np.concatenate([end, until])
+        start = begin + self.tolerance
         end = np.maximum(end, start)
         instants = np.concatenate([start, end])
         order = np.argsort(instants, kind="stable")
@@ -692,9 +745,11 @@ def _check(
     found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
     held = schedule.allocations
     if held is not None:
-        found += misplaced(held, checks.runs()[0], capacity, tolerance, limit)
+        awake, runs = checks.stretches(held)
+        found += misplaced(held, runs, capacity, tolerance, limit, awake)
         if schedule.failed is not None:
             found += on_failed_nodes(held, schedule.failed, tolerance, limit)
+        held = awake
     if workload.demands is not None and capacity is not None:
         of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, workload)
         found += checks.demands(capacity, held, of_pieces)

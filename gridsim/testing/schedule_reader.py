@@ -49,6 +49,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "status": ("status", "final_state", "state"),
     "granted": ("granted",),
     "broken": ("guarantee_broken",),
+    "broken_at": ("broken_at",),
     "limit": ("limit",),
     "pieces": ("pieces",),
 }
@@ -68,7 +69,7 @@ STATUS_WORDS: Mapping[str, Status] = {
 in a result directory of a run with failures of nodes, it was stopped."""
 
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
-_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
+_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "broken_at", "limit")
 _SWF_FIELDS = 18
 _MOST_DIGITS = 15
 
@@ -283,6 +284,9 @@ def _own_allocations(folder: Path) -> Allocations | None:
 
 def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
     """Return the schedule with the runs before jobs' last ones, if the directory contains any."""
+    if (folder / "suspensions.csv").is_file():
+        table = read_run_table(folder, "suspensions")
+        schedule = replace(schedule, asleep=np.stack([table["job"], to_us(table["from"]), to_us(table["until"])]))
     if (folder / "runs.csv").is_file():  # with those of the other tables
         table = read_run_table(folder, "runs")
         start, end, *spent = (to_us(table[it]) for it in ("start", "end", "restart", "kept", "checkpoint_seconds"))
@@ -556,6 +560,7 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         wait=wait,
         granted=times("granted"),
         broken=np.array(values["broken"], dtype=np.bool_) if "broken" in values else None,
+        broken_at=times("broken_at"),
         cores=cores,
         status=status,
         # Only gridsim has both columns; a limit alone usually means the estimate.

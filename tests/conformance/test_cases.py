@@ -14,11 +14,11 @@ from gridsim.testing.oracle import schedule
 
 OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "cases"])}
 
-FEWEST = {"availability": 19, "deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
+FEWEST = {"availability": 30, "deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
 """Cases of each implemented family."""
 
 SPECIFIED = {
-    "availability": "9442962137b4546ebc001ed591e5e50f37fdcac53d9b5357141eec9048b900cf",
+    "availability": "378fc5b18b1ef5128fb3e87ed1d1387221833012d05b459ca21d70ac90190eb1",
     "deadline-admission": "d46b893d64561de590029cd13a90994f46705f36b7cfa64ca300b02acefcea0c",
     "grid-dag": "13f67de07be98cb499d4913fabdc21add7323c21f55fec5dc964000a1c6f4467",
     "machine": "d0200c67c7dc2bb557321cdbd0107eea05b1b51528b92f0d6669bd8317dafb8a",

@@ -11,7 +11,7 @@ import pytest
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.metrics.availability import lost_core_seconds, overhead_core_seconds, runs_of, spent_in_runs
-from gridsim.model.checkpoints import Checkpoints
+from gridsim.model.checkpoints import Checkpoints, Stretch
 from gridsim.model.failures import FailureModel, Failures, Machines
 from gridsim.options import Run
 from gridsim.record import Record
@@ -49,7 +49,7 @@ def test_every_second_of_a_run_is_spent_once(policy: str, instant: str, remainin
         saving = Checkpoints(30, cost=7, restart=5, save_before=20, requeue_estimate=remaining)
         model = FailureModel(mtbf=2500.0, mttr=200.0)
         record = _record(_jobs(60, seed), policy, Failures(models=[model], checkpoints=saving), instant=instant)
-        row, start, end, reason = runs_of(record)
+        row, start, end, reason, _ = runs_of(record)
         spent = spent_in_runs(record)
         assert {"failure", "saved", "completed"} <= set(reason)
         assert all((column >= 0).all() for column in spent)
@@ -147,3 +147,11 @@ def test_the_compiled_engine_names_the_option() -> None:
 def test_wrong_settings_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"checkpoint\."):
         Checkpoints(**wrong)
+
+
+@pytest.mark.parametrize("passed", range(1, 9))
+def test_a_run_that_is_stopped_within_its_restart_loses_nothing_twice(passed: int) -> None:
+    # A preempted run stops working at 1 s of a restart of 2 s, and writes a checkpoint of 3 s.
+    kept = Stretch(restart=2, work=9, interval=2, cost=3, checkpoints=4, save=1).after(passed)
+    assert (kept.restart, kept.work) == (1, 0)
+    assert kept.writing == (3 if passed >= 4 else 0)

@@ -33,7 +33,7 @@ def _run(jobs: gs.Workload, policy: Any, failures: Failures, platform: gs.Platfo
 
 
 def _runs(record: Record) -> list[tuple[int, float, float, str]]:
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     return [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
 
 
@@ -154,7 +154,7 @@ def test_a_predictor_learns_nothing_from_an_interrupted_run(policy: str) -> None
     [
         (gs.Platform.single(8), "easy", {}, "--platform 128x64"),
         (FOUR, "easy", {"engine": "compiled"}, "compiled cannot run this: nodes can fail"),
-        (FOUR, "msb", {}, "are not supported by .*capacity_changed"),
+        (FOUR, "msb?partition=fair-share", {}, "are not supported by .*it chooses sizes of jobs"),
     ],
 )
 def test_what_does_not_support_failures_is_an_error(
@@ -281,7 +281,7 @@ def _check(record: Record) -> None:
             there &= of_gpu
         assert not there.any()
     # Runs of a job follow each other; cores of a node are not oversubscribed.
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     assert (start[1:] >= end[:-1])[row[1:] == row[:-1]].all()
     assert record.capacity is not None
     for instant in np.unique(held.start_us):
@@ -332,9 +332,3 @@ def test_a_cluster_whose_nodes_are_all_lost_is_chosen_only_if_no_other_can_hold_
     record = _run(jobs, "easy", failures, grid, balancer=balancer)
     assert record.cluster.tolist() == [1, 1, 0]
     assert (record.start_us / 1e6).tolist() == [20, 30, 100]
-
-
-def test_a_quote_with_failures_is_an_error() -> None:
-    jobs = _jobs(submit=[0], runtime=[10], cores=[8])
-    with pytest.raises(InputError, match="a quote does not support failures"):
-        gs.quote(jobs, at=1, cores=1, walltime=10, platform=FOUR, options=Run(failures=Failures()))

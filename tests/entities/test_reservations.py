@@ -212,7 +212,7 @@ def test_interrupted_members_return_to_their_reservation_or_are_cancelled() -> N
     jobs = _jobs(["r", "r"], ["ann", "ann"], submit=[0, 0], runtime=[10, 20], cores=[4, 4])
     failures = Failures([(["n-0"], 15, 16), (["n-1"], 32, 33)], windows=[_reserved(["n-[0-1]"], 10, 40, deleted=31)])
     record = gs.simulate(jobs, platform=FOUR, policy="easy", options=Run(failures=failures)).record
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     found = [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
     assert found[:2] == [(0, 10, 15, "failure"), (0, 16, 26, "completed")]
     assert record.status_names.tolist() == ["completed", "completed"]

@@ -233,7 +233,7 @@ def test_the_runs_of_a_chain_keep_their_checkpoints(tmp_path: Path) -> None:
     found = result.record
     assert found.start_us.tolist() == plain.start_us.tolist()  # a free checkpoint changes no schedule
     assert found.wait.tolist() == plain.wait.tolist()
-    row, start, end, reason = runs_of(found)
+    row, start, end, reason, _ = runs_of(found)
     assert row.tolist() == [0, 0, 0, 1]
     assert reason == ["piece", "piece", "completed", "completed"]
     spent = spent_in_runs(found)

@@ -26,7 +26,7 @@ def _run(jobs: gs.Workload, policy: Any, windows: list[Window], **failures: Any)
 
 
 def _runs(record: Record) -> list[tuple[int, float, float, str]]:
-    row, start, end, reason = runs_of(record)
+    row, start, end, reason, _ = runs_of(record)
     return [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
 
 

@@ -236,6 +236,7 @@ POOL: Any = frozenset({"pool"})
                 effort=100,
                 compiled=POOL,
                 vectors=True,
+                notified=CHANGES,
             ),
         ),
     ],

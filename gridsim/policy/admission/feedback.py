@@ -63,9 +63,14 @@ class Feedback:
             offer = Restart(self.inner, self.max_kills).rescue(request, deadline, plan, now)
         return self.earliest(request, deadline, plan, now) if offer is None else offer
 
-    def earliest(self, request: int, deadline: int, plan: Plan, now: int) -> Offer:
-        """Return the offer with the earliest deadline after *deadline* that the search finds, with slack."""
+    def earliest(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        """Return the offer with the earliest deadline after *deadline* that the search finds, with slack.
+
+        None if the request fits at no known time.
+        """
         start = plan.earliest(request, now)
+        if start >= NEVER:
+            return None
         found, best = start + int(plan.estimate[request]), Offer(start)
         if found <= deadline:
             return best

@@ -555,7 +555,7 @@ class Plan:
         if self._log is None:
             self.adopt(PlannedStarts(rows[~gone], starts[~gone]), now)
             return
-        held = rows[gone & (starts < NEVER)]
+        held = rows[gone & (starts >= 0) & (starts < NEVER)]
         self._log.holdings.release_many(held, len(held), now)
         self._set_waiting(rows[~gone], starts[~gone])
 

@@ -53,6 +53,8 @@ class MoldableBackfilling(Backfilling):
     backfill_order: Any = field(default_factory=InQueue, init=False, repr=False)
     predict: Any = field(default_factory=Requested, init=False, repr=False)
     correct: Any = field(default_factory=Request, init=False, repr=False)
+    preempt: Any = field(default=None, init=False, repr=False)
+    orders_classes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, value, known in (

@@ -128,6 +128,7 @@ class Planned:
         able["nodes"] = able["pool"] and self.partition is None
         able["windows"] = able["nodes"] and self.ordering is None
         in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
+        in_python = in_python if self.preempt is None else "running jobs can be preempted"
         compiled = frozenset(name for name in able if able[name])
         notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
         can = replace(can, notified=notified)
@@ -149,15 +150,17 @@ class Planned:
         begin(self.ordering, rng)
         self._shapes = None
         self._requeued = set[int]()  # already in the plan, before they are submitted again
+        n = len(cluster.requests)
+        self._moved: IntArray = np.zeros((2, n), dtype=np.int64)
+        self._held: IntArray = np.full(n, NEVER, dtype=np.int64)  # last planned start of those without a place
+        self._disturbed = False  # the capacity has changed
         if self.partition is not None:
             sized = None if cluster.demands is None else cluster.demands.sized
             self._shapes = Shapes(cluster.requests, self.partition, cluster.cores, sized)
         self._predictions: Predictions | None = None
         if not isinstance(self.predict, Requested):
-            n = len(cluster.requests)
             self._predictions = Predictions(cluster, self.predict, self.correct, rng)
             self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
-            self._moved: IntArray = np.zeros(n, dtype=np.int64)
 
     @property
     def _calls(self) -> bool:
@@ -270,6 +273,7 @@ class Planned:
                 self._plan.estimate[request] = self._predictions.predict(request, now)
                 self._predictions.submitted(request, int(self._plan.estimate[request]))
         self._plan.change_capacity(change, now)
+        self._disturbed = True
         self._requeued.update(change.requeued)
 
     def ended(self, request: int, now: int) -> None:
@@ -297,27 +301,42 @@ class Planned:
     def predictions(self) -> PredictionRecord:
         """Return first predictions, numbers of corrections, first planned starts, and numbers of delays of starts."""
         assert self._predictions is not None
-        return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved)
+        return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved[0])
 
     def settled(self, now: int) -> None:
         """Plan again after an overrun, else compress if cores were released, or after every end."""
         plan = self._plan
         if plan.is_settled(now):
             return
-        rows, before = plan.order().copy(), plan.planned_starts().copy()
         anew = bool(plan.meta[cycle.OVERRAN])
-        if anew and self._class is not None:
-            plan.lift(np.argsort(-self._class[rows], kind="stable"), now)
-            if self.rests:
-                plan.place_all(now, self.rests)
-                return
-        if self._predictions is None or not anew:
+        if not anew and not self._disturbed:
             self._change(plan.settle, now)
             return
-        plan.settle(now)
-        after = np.empty(len(self._requests), dtype=np.int64)
+        rows, before = plan.order().copy(), plan.planned_starts().copy()
+        if anew and self._class is not None:
+            plan.lift(np.argsort(-self._class[rows], kind="stable"), now)
+        if anew and self.rests:
+            plan.place_all(now, self.rests)
+        else:
+            self._change(plan.settle, now)
+        after: IntArray = np.empty(len(self._requests), dtype=np.int64)
         after[plan.order()] = plan.planned_starts()
-        self._moved[rows] += (after[rows] > before) & (before >= 0)  # starts that became later
+        self._note_moves(rows, before, after[rows])
+
+    def _note_moves(self, rows: IntArray, before: IntArray, after: IntArray) -> None:
+        """Record which planned starts became later; those of requests that were stopped are negative."""
+        waited = before >= 0
+        last = np.where(before < NEVER, before, self._held[rows])
+        self._held[rows] = np.where(waited, last, NEVER)
+        self._moved[0, rows] += waited & (after > before)
+        self._moved[1, rows] += np.where(waited & (after < NEVER), np.maximum(after - last, 0), 0)
+
+    def planned_start_moves(self) -> IntArray:
+        """Return how often the planned start of each request became later, and by how much, whole microseconds.
+
+        A request that loses its place moves once; by how much is known when it has a place again.
+        """
+        return self._moved
 
     def _change(self, change: Callable[[int], None], now: int) -> None:
         """Change the plan; if it is compressed by an ordering, evaluate that."""

@@ -7,7 +7,7 @@ const gridsimWhy = (() => {
   const SHOWN = 5; // largest number of other jobs named
   const LACKING = ["Resources", "ReqNodeNotAvail", "Reservation"]; // reasons for a lack of nodes
   const WHOLE = ["machine", "pooled"];
-  const STOPPED = [["other jobs", "stopped for other jobs"], ["absent nodes", "interrupted by absent nodes"], ["its own save", "ended by a save before the walltime"]];
+  const STOPPED = [["other jobs", "stopped for other jobs"], ["absent nodes", "interrupted by absent nodes"], ["its own save", "ended by a save before the walltime"], ["suspension", "suspended for other jobs"]];
   const MEANING = {
     Priority: "jobs of higher priority were waiting",
     Resources: "eligible nodes had too few free resources",

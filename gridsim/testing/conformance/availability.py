@@ -1,6 +1,7 @@
 """Cases of failures and windows: every run of every job, its nodes and GPUs, and what was useful or lost.
 
-Preemption, power caps and delays are not supported. Energies are not compared.
+Jobs that wait for others (``after``) are the tasks of one job. Power caps and delays are not supported, and
+energies are not compared.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.demand import Demand
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.windows import Window
-from gridsim.model.workload import Workload
-from gridsim.record import Record
+from gridsim.model.workload import USUAL, Workload
+from gridsim.record import Record, Status
 from gridsim.testing.conformance import machine
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import PROSE, known_only, rows_of
+from gridsim.testing.conformance.running import PROSE, known_only
 
 _CASE = ("family", "platform", "jobs", "runs", "mtbf", "power")
 _FAILURES = ("repair", "requeue", "requeue_delay", "on_failure")
@@ -45,28 +47,21 @@ _PARAMETERS = (
     "preemption",
 )
 _LABELS = ("user", "account", "reservation")
-_OWN = (
-    "nodes",
-    "node_cores",
-    "on_failure",
-    "max_restarts",
-    "checkpoint",
-    "save_before",
-    "priority",
-    "preemptible",
-    *_LABELS,
-)
 _CHECKPOINT = {"interval": "checkpoint_interval", "cost": "checkpoint_cost", "restart": "restart_cost"}
 _ROW = ("work", "interval", "cost", "restart", "mtbf", "nodes", "final_checkpoint", "after", "expected")
-_ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
-_CLASSES = {"priority": 0, "preemptible": 1}
+_ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative", "guaranteed")
+_INTERRUPTED = ("on_failure", "max_restarts", "checkpoint", "save_before")
+_OWN = ("nodes", "node_cores", "after", "deadline", *_INTERRUPTED, *USUAL, *_LABELS)
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*PROSE, *_CASE), "the case holds")
-    platform, workload = _platform(case["platform"]), machine.workload_of(case["jobs"], _demand, _labels)
-    workload = replace(workload, names=_names(case["jobs"]))
+    platform = _platform(case["platform"])
+    try:
+        workload = _workload(case["jobs"])
+    except Unsupported as reason:
+        return Outcome.cannot(str(reason))
     common = (
         {"interval": _by_formula(case["jobs"]), "mtbf": case.get("mtbf")}
         if "checkpoint_cost" in workload.labels
@@ -105,6 +100,26 @@ def _checkpoint_row(label: str, row: Mapping[str, Any]) -> Run:
     return comparison.verdict(label)
 
 
+def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
+    """Return the jobs; those of a graph (``after``) are the tasks of one job."""
+    rigid = replace(machine.workload_of(jobs, _demand, _labels), names=_names(jobs))
+    if not any("after" in job for job in jobs):
+        return rigid
+    if any(len(np.unique(column)) > 1 for column in (rigid.submit, *rigid.labels.values())):
+        raise Unsupported("jobs of a graph with several submit times, or several rules for interruptions")
+    row = {number: at for at, number in enumerate(rigid.job.tolist())}
+    tasks = Tasks.from_edges(
+        counts=[len(rigid)],
+        runtime=rigid.runtime / 1e6,
+        estimate=rigid.estimate / 1e6,
+        cores=rigid.cores,
+        edges=[(row[before], row[job["id"]]) for job in jobs for before in job.get("after", ())],
+        names=[str(number) for number in row],
+    )
+    labels = {name: column[:1] for name, column in rigid.labels.items()}
+    return Workload.from_tasks(tasks, submit=rigid.submit[:1] / 1e6, labels=labels, demands=rigid.demands)
+
+
 def _platform(words: Mapping[str, Any]) -> Platform:
     if not all(isinstance(cores, int) for cores in words["nodes"]):
         return machine.platform_of(words)
@@ -127,7 +142,7 @@ def _labels(jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return {
         "on_failure": [{"requeue": 0, "cancel": 1}.get(job.get("on_failure", ""), -1) for job in jobs],
         "max_restarts": [-1 if job.get("max_restarts") is None else job["max_restarts"] for job in jobs],
-        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in _CLASSES.items()},
+        **{name: [int(job.get(name, usual)) for job in jobs] for name, usual in USUAL.items()},
         **{
             label: [known.index(job[label]) if label in job else -1 for job in jobs]
             for label, known in _names(jobs).items()
@@ -238,6 +253,8 @@ def _simulated(
     spares = [str(node) for node in parameters.get("spares", ())]
     policy = {name: parameters[name] for name in ("depth",) if name in parameters}
     policy["placement"] = parameters.get("placement", "first")
+    if algorithm == "guaranteed":
+        policy["admission"] = "conservative"
     if "preemption" in parameters:
         words = dict(parameters["preemption"])
         policy["preempt"] = registry.make("preemption", registry.Spec(words.pop("mode"), words))
@@ -259,31 +276,40 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     """Jobs as a case words them."""
     found = record.interruptions
     assert found is not None
-    useful, lost, first = useful_core_seconds(record), lost_core_seconds(record), record.first_start_us
+    useful, lost = useful_core_seconds(record), lost_core_seconds(record)
+    of, began = (column.tolist() for column in runs_of(record)[:2])
+    first = dict(zip(reversed(of), reversed(began), strict=True))
     checkpoint, restart = overhead_core_seconds(record)
-    earlier = np.bincount(record.earlier_runs()[0], minlength=len(record)).tolist()
-    cut = [] if record.promises is None else record.promises.killed.tolist()
-    cut += [] if found.suspended is None else found.suspended[0].tolist()
-    preemptions = np.bincount(np.asarray(cut, dtype=np.int64), minlength=len(record)).tolist()
-    reasons = [""] * len(record) if record.reason is None else record.reason.tolist()
-    for row, told in enumerate(rows_of(record).values()):
-        failed = told["status"] == "failed"
-        ran = told["start"] is not None
-        restarts = int(found.restarts[row])
+    ids, ran = _numbers(record), record if record.tasks is None else record.tasks
+    promises, none = record.promises, np.full(len(ids), NEVER)
+    at = none if promises is None or promises.broken_at_us is None else promises.broken_at_us
+    granted = none if promises is None else promises.granted_us
+    preemptions = [0] * len(ids) if record.tasks is not None else record.preemptions.tolist()
+    reasons = [""] * len(ids) if record.reason is None or record.tasks is not None else record.reason.tolist()
+    columns = (ran.end_us.tolist(), ran.status.tolist())
+    for row, (number, end, status) in enumerate(zip(ids, *columns, strict=True)):
         yield {
-            "id": told["job"],
-            "status": told["status"],
-            "start": int(first[row]) / 1e6 if ran or earlier[row] else None,
-            "end": told["end"],
-            "runs": earlier[row] + ran,
-            "restarts": restarts + failed,
-            "preemptions": preemptions[row] + (told["status"] == "preempted"),
+            "id": number,
+            "status": Status(status).name,
+            "start": first[row] / 1e6 if row in first else None,
+            "end": end / 1e6 if end < NEVER else None,
+            "granted": None if granted[row] >= NEVER else int(granted[row]) / 1e6,
+            "broken_at": None if at[row] >= NEVER else int(at[row]) / 1e6,
+            "runs": of.count(row),
+            "restarts": int(found.restarts[row]) + (status == Status.failed),
+            "preemptions": preemptions[row],
             "useful_core_seconds": float(useful[row]),
             "lost_core_seconds": float(lost[row]),
             "checkpoint_core_seconds": float(checkpoint[row]),
             "restart_core_seconds": float(restart[row]),
             **({"reason": str(reasons[row])} if reasons[row] else {}),
         }
+
+
+def _numbers(record: Record) -> list[int]:
+    """Numbers of the jobs of a case, which can be tasks of one job."""
+    tasks = record.workload.tasks
+    return record.workload.job.tolist() if tasks is None or tasks.names is None else [int(name) for name in tasks.names]
 
 
 def _runs(record: Record) -> Iterator[dict[str, Any]]:
@@ -298,14 +324,15 @@ def _runs(record: Record) -> Iterator[dict[str, Any]]:
     for piece, gpu, share in zip(held.gpu_row.tolist(), held.gpu.tolist(), held.gpu_share.tolist(), strict=True):
         gpus.setdefault(pairs[piece], {}).setdefault(held.nodes[held.node[piece]], {})[str(gpu)] = share
     count: dict[int, int] = {}
-    row, start, end, reasons = runs_of(record)
+    ids = _numbers(record)
+    row, start, end, reasons, _ = runs_of(record)
     spent = [column.tolist() for column in spent_in_runs(record)]
     for job, began, ended, reason, restart, kept, checkpoints, writing, suspended, lost in zip(
         row.tolist(), start.tolist(), end.tolist(), reasons, *spent, strict=True
     ):
         number = count[job] = count.get(job, -1) + 1
         yield {
-            "job": int(record.workload.job[job]),
+            "job": ids[job],
             "run": number,
             "start": began / 1e6,
             "end": ended / 1e6,

@@ -92,6 +92,7 @@ def workload_of(
         estimate=[max(1, job["estimate"]) for job in ordered],
         runtime=[max(1, job["runtime"]) for job in ordered],
         demands=Demands.of([demand(job) for job in ordered]),
+        deadline=[job.get("deadline") for job in ordered],
         labels=labels(ordered),
     )
 

@@ -54,6 +54,9 @@ class ParquetJobs:
             if name not in types:
                 expected = f"expected the columns {', '.join(_NEEDED)} (--mapping reads other tables, as a whole)"
                 raise InputError(f"is not a column of the file; {expected}", path=self.path, field=name)
+        if "priority" in types:
+            message = "is a column of the file; priority classes need the whole run: leave it out, or --stream"
+            raise InputError(message, path=self.path, field="priority")
         self._columns = [name for name in ("job", *_NEEDED, "estimate", *_LABELS) if name in types]
         for name in self._columns:
             if types[name] not in _NUMBERS:

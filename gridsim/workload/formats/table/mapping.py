@@ -36,6 +36,8 @@ FIELDS: Mapping[str, str] = {
     "nodes": "count",
     "tasks": "count",
     "exclusive": "flag",
+    "priority": "integer",
+    "preemptible": "flag",
     "node_list": "words",
 }
 """Fields of a mapping, and the contents of their columns."""

@@ -15,7 +15,7 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
-from gridsim.model.workload import LABELS, UNKNOWN, Workload
+from gridsim.model.workload import LABELS, UNKNOWN, USUAL, Workload
 from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS
 from gridsim.workload.formats.swf_rows import (
@@ -49,7 +49,7 @@ _ASKED = {"memory", "gpus", "nodes", "tasks", "gpu_kind", "features", "exclusive
 """Columns of a mapping that make a job request more than plain cores."""
 
 _MORE = ("account", "reservation")
-_OF_ALL = ("line", *_MORE, "number")
+_OF_ALL = ("line", *_MORE, "number", *USUAL)
 """Columns of plain-core jobs that are kept in addition to the fields of SWF."""
 
 _ENDLESS = -2.0
@@ -197,6 +197,7 @@ class TableRows(SwfRows):
             "line": lines,
             **{label: self._codes(label, label, cells, n) for label in _MORE},
             "number": self._numbers_of(cells, n),
+            **{name: _classes(facts.amounts.get(name), usual, n) for name, usual in USUAL.items()},
         }
         self._dated |= bool(np.nanmax(submit, initial=0) >= _DATED)
         for name, values in side.items() if self._asks else ((it, side[it]) for it in _OF_ALL):
@@ -313,12 +314,13 @@ class TableRows(SwfRows):
         origin = int(workload.submit[0]) // MICROSECOND
         labels: dict[str, npt.NDArray[Any]] = {**workload.labels, **{label: side[label] for label in _MORE}}
         labels = {label: values for label, values in labels.items() if (values != UNKNOWN).any()}
+        own = {name: side[name] for name in USUAL if name in self._mapping.columns}
         clock = {"clock": {"origin": origin, "zone": self._zone}} if self._dated else {}
         workload = replace(
             workload,
             job=job,
             cores=workload.cores if demands is None else demands.cores,
-            labels=labels,
+            labels=labels | own,
             names={label: self._texts[label].names for label in labels},
             demands=demands,
         )
@@ -362,6 +364,11 @@ class TableRows(SwfRows):
             exclusive=side["exclusive"] > 0,
             pools={},
         )
+
+
+def _classes(column: FloatArray | None, usual: int, n: int) -> IntArray:
+    """Return the priority classes of jobs, or whether they are preemptible, with the usual value where missing."""
+    return np.full(n, usual) if column is None else np.nan_to_num(column, nan=usual).astype(np.int64)
 
 
 def _sets(numbers: IntArray, codes: TextCodes) -> WordSets:

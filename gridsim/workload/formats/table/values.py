@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.workload import USUAL
 from gridsim.workload.formats.table.mapping import TIMES, ColumnRule, TableMapping
 
 ABSENT = frozenset(("", "nan", "NaN", "None", "NULL", "NA", "Unknown"))
@@ -26,6 +27,7 @@ _EXPECTED = {
     "amount": "a number",
     "memory": "a number",
     "count": "a whole number",
+    "integer": "a whole number of any sign",
     "flag": "true or false",
 }
 
@@ -212,6 +214,8 @@ def _converter(rule: ColumnRule, zone: str) -> Callable[[str], float]:
         return lambda text: 1.0 if text in _TRUE else 0.0 if text in _FALSE else math.nan
     if rule.kind == "count":
         return lambda text: value if (value := float(text)).is_integer() and value >= 0 else math.nan
+    if rule.kind == "integer":
+        return lambda text: value if (value := float(text)).is_integer() else math.nan
     if rule.key:
         return _of_key(rule.key)
     return float
@@ -237,8 +241,8 @@ def _of_key(key: str) -> Callable[[str], float]:
     return value
 
 
-AMOUNTS = ("cores", "memory", "gpus", "nodes", "tasks", "exclusive")
-"""Amounts that jobs can request."""
+AMOUNTS = ("cores", "memory", "gpus", "nodes", "tasks", "exclusive", *USUAL)
+"""Amounts that jobs can request, and their priority classes."""
 
 
 class Facts(NamedTuple):

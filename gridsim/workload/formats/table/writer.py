@@ -13,7 +13,7 @@ from gridsim.files import write_json, write_text
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, WordSets
 from gridsim.model.time import MICROSECOND, NEVER, seconds
-from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.model.workload import UNKNOWN, USUAL, Workload
 from gridsim.tables import write_table
 from gridsim.workload.formats.swf_header import CANCELLED
 
@@ -57,6 +57,8 @@ COLUMNS: dict[str, TableColumn] = {
     "queue": TableColumn('"queue"', "string", "queue, a pseudonym"),
     "partition": TableColumn('"partition"', "string", "partition, a pseudonym"),
     "name": TableColumn('"name"', "string", "name of the job (executable), a pseudonym"),
+    "priority": TableColumn('"priority"', "integer", "priority class; higher classes can preempt lower ones"),
+    "preemptible": TableColumn('"preemptible"', "integer", "0 if the job must not be preempted"),
     "status": TableColumn('"status"', "string", "completed, failed or cancelled; empty if unknown"),
 }
 """All possible columns of the table; other node resources follow under their names."""
@@ -82,6 +84,7 @@ def columns_of(workload: Workload) -> dict[str, npt.NDArray[Any]]:
     for label in ("user", "group", "account", "reservation", "queue", "partition", "executable"):
         if label in workload.labels:
             found["name" if label == "executable" else label] = _names(workload, label)
+    found |= {label: workload.labels[label] for label in USUAL if label in workload.labels}
     status = workload.logged.get("status")
     if status is not None and np.isin(status, [*_WORDS]).any():
         found["status"] = np.array([_WORDS.get(code, "") for code in status.tolist()])
