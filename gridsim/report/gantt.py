@@ -37,9 +37,9 @@ from gridsim.questions.partition_view import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.calendar import embedded
-from gridsim.report.core_assignment import CoreAssignment, assign_cores
+from gridsim.report.core_assignment import CoreAssignment
 from gridsim.report.curves import busy_share_by
-from gridsim.report.gantt_rows import Axis, Bands, absent_rows, by_node, by_partition, placed
+from gridsim.report.gantt_rows import Axis, Bands, Held, absent_rows, by_node, by_partition, on_pool, placed
 from gridsim.report.markup import texts
 
 _text = texts("gantt")
@@ -157,7 +157,7 @@ def pack(
     tick : int
         Unit for rounding up delays, microseconds.
     """
-    records = {label: each.in_stretches for label, each in records.items()}
+    given, records = records, {label: each.in_stretches for label, each in records.items()}
     record = next(iter(records.values()))
     if record.tasks is not None:
         return _pack_tasks(
@@ -178,7 +178,7 @@ def pack(
     bands = None if axes else by_partition(records, platform)
     policies = [
         _policy(label, each, shown, clock, submit, runtime)
-        | ({} if axes else _pieces(placement(each, bands), shown))
+        | ({} if axes else _held(on_pool(each, bands), shown, clock))
         | _explaining(each, shown, clock, (platforms or {}).get(label, platform))
         for label, each in records.items()
     ]
@@ -199,6 +199,7 @@ def pack(
         **({} if bands is None else {"bands": _bands(bands), "sized": bands.sized}),
         **({"axes": nodes, "nodes": _node_names(record)} if axes else {}),
         **({"earlier": True} if any("ofJob" in held for axis in nodes for held in axis["held"]) else {}),
+        **({"suspended": True} if any(each is not given[label] for label, each in records.items()) else {}),
         **_dates(workload, origin, parts),
         **_opening(records[first or next(iter(records))], clock, workload),
         "statuses": [status.name for status in Status],
@@ -329,11 +330,7 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
 
 def placement(record: Record, bands: Bands | None = None) -> CoreAssignment:
     """Return the cores that each job of a record is drawn on, within its band if there are bands."""
-    workload = record.workload
-    if bands is not None:
-        times = (record.start_us, record.end_us, record.given)
-        return placed(*times, bands.of, bands.cores, job=workload.job)
-    return assign_cores(record.start_us, record.end_us, record.given, record.cores, job=workload.job)
+    return on_pool(record, bands).placement
 
 
 class _Clock(NamedTuple):
@@ -394,32 +391,32 @@ def _axis(axis: Axis, shown: slice, records: Mapping[str, Record], clock: _Clock
         "node": narrowed(axis.node),
         "rows": narrowed(axis.rows),
         "held": [
-            _pieces(held.placement, shown, sizes=True)
+            _held(held, shown, clock, sizes=True)
             | {"amount": narrowed(held.amount[shown])}
-            | _earlier(held.earlier, shown, clock)
             | _absences(axis, records[label], clock)
             for label, held in axis.held.items()
         ],
     }
 
 
-def _earlier(pieces: tuple[IntArray, ...], shown: slice, clock: _Clock) -> dict[str, Any]:
-    """Return the rows and times of the earlier runs of the shown jobs; empty if there are none."""
+def _held(held: Held, shown: slice, clock: _Clock, *, sizes: bool = False) -> dict[str, Any]:
+    """Return the rows of the shown jobs, and rows and times of their earlier runs and stretches if there are any."""
+    packed, pieces = _pieces(held.placement, shown, sizes=sizes), held.earlier
     there = np.flatnonzero((pieces[0] >= shown.start) & (pieces[0] < shown.stop))
     if not len(there):
-        return {}
+        return packed
     job, low, size, *times = (each[there] for each in pieces)
     columns = (job - shown.start, low, size, *map(clock.ticks, times))
-    return dict(zip(("ofJob", "at", "wide", "since", "until"), map(narrowed, columns), strict=True))
+    return packed | dict(zip(("ofJob", "at", "wide", "since", "until"), map(narrowed, columns), strict=True))
 
 
 def _absences(axis: Axis, record: Record, clock: _Clock) -> dict[str, Any]:
-    """Return the rows of absent nodes and GPUs and the ticks of their absences; empty if there are none."""
-    low, size, down, up = absent_rows(axis, record)
+    """Return the rows of absent nodes and GPUs, and reasons and ticks of the absences; empty if there are none."""
+    low, size, kind, down, up = absent_rows(axis, record)
     if not len(low):
         return {}
     times = (np.clip(clock.ticks(each), 0, TICKS) for each in (down, up))
-    return dict(zip(("away", "many", "down", "up"), map(narrowed, (low, size, *times)), strict=True))
+    return dict(zip(("away", "many", "kind", "down", "up"), map(narrowed, (low, size, kind, *times)), strict=True))
 
 
 def _node_names(record: Record) -> list[str]:

@@ -16,6 +16,7 @@ from gridsim.model.partitions import PARTITION
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import UNKNOWN
+from gridsim.questions.schedules import STOPPED, cut_runs_of
 from gridsim.record import Record
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
@@ -76,8 +77,10 @@ def by_partition(records: Mapping[str, Record], platform: Platform | None = None
         of, titles = own[of], [*(titles[place] for place in large), f"{len(known) - len(large)} others"]
     needed = [
         max(
-            most_at_once(record.start_us[of == band], record.end_us[of == band], record.given[of == band])
+            most_at_once(start[mine], end[mine], record.given[job[mine]])
             for record in records.values()
+            for job, start, end in [_stretches(record)]
+            for mine in [of[job] == band]
         )
         for band in range(len(titles))
     ]
@@ -157,6 +160,29 @@ def placed(
     return CoreAssignment(offset, low, size)
 
 
+def _stretches(record: Record) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the last stretch of each job, then the earlier ones of suspended runs: row, start, end (microseconds)."""
+    rows, runs = np.arange(len(record)), cut_runs_of(record)
+    if runs is None:
+        return rows, record.start_us, record.end_us
+    job, start, end = (column[runs[3] == STOPPED.index("suspension")] for column in runs[:3])
+    return np.r_[rows, job], np.r_[record.start_us, start], np.r_[record.end_us, end]
+
+
+def on_pool(record: Record, bands: Bands | None = None) -> Held:
+    """Return the cores that each job is drawn on, within its band if there are bands; no nodes are known."""
+    row, start, end = _stretches(record)
+    width, job, n = record.given[row], record.workload.job[row], len(record)
+    if bands is None:
+        found = assign_cores(start, end, width, record.cores, job=job)
+    else:
+        found = placed(start, end, width, bands.of[row], bands.cores, job=job)
+    split, piece = int(found.offset[n]), np.repeat(np.arange(n, len(row)), np.diff(found.offset[n:]))
+    last = CoreAssignment(found.offset[: n + 1], found.low[:split], found.size[:split])
+    low, size = (column[split:].astype(np.int64) for column in (found.low, found.size))
+    return Held(last, record.given, (row[piece], low, size, start[piece], end[piece]))
+
+
 MOST_ROWS = 200_000
 """Largest number of rows of a chart.
 
@@ -213,18 +239,19 @@ class Axis(NamedTuple):
     held: Mapping[str, Held]
 
 
-def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the rows of absent nodes and GPUs: first row, number of rows, begin and end, whole microseconds."""
+def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, ...]:
+    """Return the rows of absent nodes and GPUs: first row, number of rows, reason (`REASONS`), begin and end, µs."""
     found = record.interruptions
     if found is None or record.capacity is None or found.names != record.capacity.nodes:
-        return tuple(np.zeros(0, dtype=np.int64) for _ in range(4))  # type: ignore[return-value]
+        return tuple(np.zeros(0, dtype=np.int64) for _ in range(5))
     place = np.full(len(found.names), -1)
     place[axis.node] = np.arange(len(axis.node))
     there = np.flatnonzero((place[found.node] >= 0) & ((found.gpu < 0) | (axis.resource == GPU)))
     node, gpu = place[found.node[there]], found.gpu[there]
     one = WHOLE_GPU // axis.unit  # rows of a GPU
     low = (np.cumsum(axis.rows) - axis.rows)[node] + np.where(gpu < 0, 0, gpu * one)
-    return low, np.where(gpu < 0, axis.rows[node], one), found.down_us[there], found.up_us[there]
+    size = np.where(gpu < 0, axis.rows[node], one)
+    return low, size, found.kind[there], found.down_us[there], found.up_us[there]
 
 
 class _Pieces(NamedTuple):

@@ -15,11 +15,12 @@ from gridsim.model.demand import Demand, Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
+from gridsim.model.windows import Window
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
-from gridsim.record import Record
+from gridsim.record import FAILURE, REASONS, Record
 from gridsim.report import gantt, gantt_rows
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
@@ -145,9 +146,9 @@ def failing() -> dict[str, Record]:
 def test_absent_nodes_and_interrupted_runs_have_rows(failing: dict[str, Record]) -> None:
     cores, gpus = gantt_rows.by_node(failing)
     absent = [gantt_rows.absent_rows(axis, failing["easy"]) for axis in (cores, gpus)]
-    of_gpu, of_node = (1, 1, 10, 30), (0, 4, 20, 50)
+    of_gpu, of_node = (1, 1, FAILURE, 10, 30), (0, 4, FAILURE, 20, 50)
     assert rows_of(absent[0]) == [of_node]
-    assert rows_of(absent[1]) == [of_gpu, (0, 1, 20, 50)]
+    assert rows_of(absent[1]) == [of_gpu, (0, 1, FAILURE, 20, 50)]
     assert rows_of(cores.held["easy"].earlier) == [(0, 0, 4, 0, 20), (1, 4, 1, 0, 10)]
     assert rows_of(gpus.held["easy"].earlier) == [(1, 1, 1, 0, 10)]
     assert cores.held["easy"].amount.tolist() == [4, 1]
@@ -161,6 +162,79 @@ def rows_of(columns: tuple[Any, ...]) -> list[tuple[int, ...]]:
     """Return rows with the last two columns in seconds."""
     seconds = [column // 1_000_000 for column in columns[-2:]]
     return list(zip(*(column.tolist() for column in (*columns[:-2], *seconds)), strict=True))
+
+
+@pytest.fixture(scope="module")
+def suspending() -> dict[str, Record]:
+    """Return a job that is suspended for another one, a failure, a maintenance and a drain; on nodes and on a pool."""
+    log = Workload.from_columns(
+        submit=[0, 10, 20, 30],
+        runtime=[100, 20, 40, 30],
+        cores=[4, 12, 4, 4],
+        labels={"priority": np.array([0, 1, 0, 0]), "user": np.ones(4, dtype=np.int64)},
+    )
+    nodes = Platform.of_nodes([NodeGroup(group="n", count=3, capacity={"cores": 4})])
+    windows = [Window(["n-2"], 80, 120, announced=0), Window(["n-2"], 60, 75, kind="drain")]
+    options = Run(failures=Failures([(["n-1"], 60, 75)], windows=windows))
+    policy = "easy?preempt=suspend"
+    return {
+        "nodes": simulate(log, platform=nodes, policy=policy, options=options).record,
+        "pool": simulate(log, platform=Platform.single(12), policy=policy).record,
+    }
+
+
+def test_windows_are_distinct_from_failures(suspending: dict[str, Record]) -> None:
+    cores = gantt_rows.by_node({"easy": suspending["nodes"]})[0]
+    rows = rows_of(gantt_rows.absent_rows(cores, suspending["nodes"]))
+    assert cores.unit == 4  # a row per node
+    named = [(node, REASONS[kind], down, up) for node, _, kind, down, up in rows]
+    assert named == [(1, "failure", 60, 75), (2, "drain", 60, 75), (2, "maintenance", 80, 120)]
+
+
+def test_the_stretches_of_suspended_runs_hold_their_cores_once(suspending: dict[str, Record]) -> None:
+    record = suspending["pool"].in_stretches
+    found = gantt_rows.on_pool(record)
+    job, low, size, start, end = found.earlier
+    assert (job.tolist(), size.tolist(), (start // 1_000_000).tolist(), (end // 1_000_000).tolist()) == (
+        [0], [4], [0], [10],
+    )  # fmt: skip
+    last = np.repeat(np.arange(4), np.diff(found.placement.offset))
+    used = np.zeros((12, 120), dtype=np.int64)
+    begins, ends = np.r_[record.start_us[last], start], np.r_[record.end_us[last], end]
+    pieces = np.r_[found.placement.low, low], np.r_[found.placement.size, size], begins // 1_000_000, ends // 1_000_000
+    for first, rows, since, until in zip(*pieces, strict=True):
+        used[first : first + rows, since:until] += 1
+    assert used.max() == 1
+    assert used.sum() == 4 * 100 + 12 * 20 + 4 * 40 + 4 * 30
+    packed = gantt.pack({"pool": suspending["pool"]})
+    assert (packed["suspended"], packed["policies"][0]["ofJob"]["length"]) == (True, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("machine", "drawn"), [("nodes", [3, 2, 1]), ("pool", [0, 1, 1])])
+def test_the_page_joins_the_stretches_of_suspended_runs(
+    browser: Any,
+    visit: Callable[..., Any],
+    suspending: dict[str, Record],
+    comparing: Callable[..., Comparison],
+    tmp_path: Any,
+    machine: str,
+    drawn: list[int],
+) -> None:
+    records = {"easy": suspending[machine], "other": suspending[machine]}
+    opened = visit(browser, comparing(records).page(tmp_path / "page.html").as_uri())
+    counts = """
+        const chart = gridsimGantt;
+        chart.zoom(1);
+        chart.draw();
+        return [chart.lastAbsences, chart.lastEarlier, chart.lastSuspended];
+    """
+    assert opened.execute_script(counts) == [2 * count for count in drawn]
+    text = opened.find_element("css selector", "#gantt").text
+    assert "A dashed line joins the stretches of a run that was suspended." in text
+    legend = [item.text for item in opened.find_elements("css selector", "#gantt .legend li")]
+    kinds = ["failed nodes", "nodes in maintenance", "drained nodes"]
+    assert legend[-3:] == kinds if machine == "nodes" else not set(legend) & set(kinds)
 
 
 @pytest.mark.long
@@ -177,7 +251,8 @@ def test_the_page_draws_absent_nodes_and_interrupted_runs(
     why = "return gridsimGantt.data.policies.map((one) => [...one.runs.values()].flat().map((run) => run[2]))"
     assert opened.execute_script(why) == [[1, 1], [1, 1]]
     text = opened.find_element("css selector", "#gantt").text
-    assert "absent nodes" in text
+    assert "failed nodes" in text
+    assert "maintenance" not in text
     assert "Paler bars are runs that were interrupted or stopped." in text
 
 

@@ -13,6 +13,9 @@
     given: ["less than half as many", "fewer cores", "as requested", "more cores", "more than twice as many"],
   };
   const AXIS = 26;
+  const STRETCHES = ["ofJob", "at", "wide", "since", "until"]; // earlier runs, and stretches before suspensions
+  const SUSPENDED = 3; // index of the reason in gridsim.questions.schedules.STOPPED
+  const ABSENT = ["failed nodes", "nodes in maintenance", "drained nodes"]; // gridsim.record.REASONS
   const LOWEST_BAND = 0.08; // share of the height of a chart
   const GAP = 24;
 
@@ -91,6 +94,7 @@
     for (const packed of pack.policies) {
       const columns = await each(packed, get);
       const one = Object.assign(policy(data, packed, columns), gridsimWhy.partsOf(packed, columns), gridsimWhy.runsOf(columns));
+      one.stretches = columns;
       lay(one, data.axes ? data.axes[0].held[data.policies.length] : columns);
       data.policies.push(one);
     }
@@ -103,7 +107,7 @@
     const rows = await get(packed.rows), held = [];
     for (const one of packed.held) {
       const columns = { sizes: true };
-      for (const name of ["pieces", "low", "size", "amount", "away", "many", "down", "up", "ofJob", "at", "wide", "since", "until"]) columns[name] = await get(one[name]);
+      for (const name of ["pieces", "low", "size", "amount", "away", "many", "kind", "down", "up", ...STRETCHES]) columns[name] = await get(one[name]);
       columns.first = summed(Int32Array.of(0, ...columns.pieces));
       held.push(columns);
     }
@@ -151,7 +155,7 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "stopped", "pool", "eligible", "free", "reported", "word", "spans", "lacked", "predicted"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "stopped", "pool", "eligible", "free", "reported", "word", "spans", "lacked", "predicted", ...STRETCHES]) columns[name] = await get(packed[name]);
     return columns;
   }
 
@@ -428,7 +432,7 @@
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       context.clearRect(0, 0, canvas.clientWidth, height);
       context.font = "12px system-ui, sans-serif";
-      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = api.lastBands = api.lastAbsences = api.lastEarlier = 0;
+      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = api.lastBands = api.lastAbsences = api.lastEarlier = api.lastSuspended = 0;
       shown.forEach((one, k) => panel(context, one, mode, GAP + k * (panelHeight() + GAP), panelHeight(), ratio));
       axis(context, height - AXIS, shown.length);
       api.lastDrawMs = performance.now() - began;
@@ -476,36 +480,71 @@
         context.drawImage(picture, margin.left, top, wide, high);
         api.lastRectangles += 1;
       } else rectangles(context, one, mode, list, top, high);
-      if (axis) earlierRuns(context, one, mode, top, high);
+      earlierRuns(context, one, mode, top, high);
       if (pinned >= 0) (data.dag ? markJob : mark)(context, one, top, high, mode);
       if (banded) nameBands(context, top, high, wide);
       context.restore();
     }
 
     // Absent nodes and GPUs, below the jobs: those of a drain still run.
-    function absences(context, { away, many, down, up }, top, high) {
+    function absences(context, { away, many, kind, down, up }, top, high) {
       if (!away) return;
-      context.fillStyle = absent;
       for (let k = 0; k < away.length; k++) {
         if (up[k] <= view.from || down[k] >= view.to) continue;
         const x = Math.max(margin.left, xOf(down[k])), y = yOf(away[k], high);
+        context.fillStyle = kind[k] ? hatched(context, kind[k]) : absent;
         context.fillRect(x, top + y, Math.max(1, xOf(Math.min(up[k], view.to)) - x), yOf(away[k] + many[k], high) - y);
         api.lastAbsences += 1;
       }
     }
 
-    // Runs that were interrupted or stopped, paler than the last ones.
+    // Diagonal stripes of windows: rising for maintenance, falling for drains.
+    function hatched(context, kind) {
+      const tile = document.createElement("canvas"), size = 8;
+      tile.width = tile.height = size;
+      const pen = tile.getContext("2d");
+      pen.strokeStyle = absent;
+      pen.lineWidth = 2.5;
+      if (kind === 2) pen.setTransform(-1, 0, 0, 1, size, 0);
+      pen.beginPath();
+      for (const shift of [-size, 0, size]) {
+        pen.moveTo(shift - 1, size + 1);
+        pen.lineTo(shift + size + 1, -1);
+      }
+      pen.stroke();
+      return context.createPattern(tile, "repeat");
+    }
+
+    const stretchesOf = (one) => (data.axes ? data.axes[axisAt].held[data.policies.indexOf(one)] : one.stretches);
+
+    // Runs that were interrupted or stopped, paler than the last ones; stretches of a last run that was suspended are
+    // joined by a dashed line.
     function earlierRuns(context, one, mode, top, high) {
-      const { ofJob, at, wide, since, until } = data.axes[axisAt].held[data.policies.indexOf(one)];
+      const { ofJob, at, wide, since, until } = stretchesOf(one);
       if (!ofJob) return;
       const classes = colours(data, one, mode);
-      context.globalAlpha = 0.5;
       for (let k = 0; k < ofJob.length; k++) {
-        if (until[k] <= view.from || since[k] >= view.to) continue;
+        const runs = one.runs.get(ofJob[k]) || [], place = runs.findIndex(([from]) => from === since[k]);
+        const resumes = place < 0 ? 0 : place + 1 < runs.length ? runs[place + 1][0] : one.start[ofJob[k]];
+        const suspended = place >= 0 && runs.slice(place).every((run) => run[2] === SUSPENDED);
+        if ((suspended ? resumes : until[k]) <= view.from || since[k] >= view.to) continue;
+        context.globalAlpha = suspended ? 1 : 0.5;
         const x = Math.max(margin.left, xOf(since[k])), y = yOf(at[k], high);
         context.fillStyle = palette[mode][classes[ofJob[k]]];
         context.fillRect(x, top + y, Math.max(0.7, xOf(Math.min(until[k], view.to)) - x - 0.5), yOf(at[k] + wide[k], high) - y);
         api.lastEarlier += 1;
+        if (suspended) {
+          const middle = top + (yOf(at[k], high) + yOf(at[k] + wide[k], high)) / 2;
+          context.strokeStyle = ink;
+          context.setLineDash([3, 2]);
+          context.lineWidth = 1.5;
+          context.beginPath();
+          context.moveTo(xOf(until[k]), middle);
+          context.lineTo(xOf(resumes), middle);
+          context.stroke();
+          context.setLineDash([]);
+          api.lastSuspended += 1;
+        }
       }
       context.globalAlpha = 1;
     }
@@ -857,7 +896,10 @@
       const reach = (view.to - view.from) / plotWidth() / 2;
       const list = visible(one, timeAt(x) - reach, timeAt(x) + reach, Infinity);
       const hit = list.find((p) => one.low[p] <= core && core < one.low[p] + one.size[p]);
-      return hit === undefined ? [-1, one] : [one.row[hit], one];
+      if (hit !== undefined) return [one.row[hit], one];
+      const { ofJob, at, wide, since, until } = stretchesOf(one);
+      const k = ofJob ? ofJob.findIndex((row, k) => at[k] <= core && core < at[k] + wide[k] && since[k] <= timeAt(x) + reach && until[k] >= timeAt(x) - reach) : -1;
+      return [k < 0 ? -1 : ofJob[k], one];
     }
 
     // Allocated cores of a job, and its run time on them.
@@ -1129,7 +1171,11 @@
     function recolour() {
       colours(data, data.policies[0], colouring.value);
       const rows = legend(data, colouring.value);
-      if (data.axes && data.axes.some((axis) => axis.held.some((held) => held.away))) rows.push(["absent nodes", absent]);
+      const kinds = new Set((data.axes || []).flatMap((axis) => axis.held.flatMap((held) => [...(held.kind || [])])));
+      for (const kind of [...kinds].sort()) {
+        const stripes = `repeating-linear-gradient(${kind === 2 ? 45 : 135}deg, ${absent} 0 2px, ${idle} 2px 5px)`;
+        rows.push([ABSENT[kind], kind ? stripes : absent]);
+      }
       root.querySelector(".legend").replaceChildren(...rows.map(([name, colour]) => {
         const item = node("li", name);
         item.style.setProperty("--swatch", colour);
