@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "generated",
     "gantt",
+    "day",
     "dag",
     "curves",
     "backlinks",
