@@ -57,6 +57,7 @@ _CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 COMPILED = (
     "tutorial-sacct.md",
     "howto/",
+    "background/availability.md",
     "background/moldable.md",
     "background/engines.md",
     "background/deadlines.md",
