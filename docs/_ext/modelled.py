@@ -92,6 +92,6 @@ def plugins() -> Iterator[tuple[str, list[str]]]:
     """Yield each kind of plug-in with the names of its members."""
     for kind in KINDS:
         if kind not in ("policies", "metrics", "charges", "mappings", "problems"):
-            yield kind, [row["name"] for row in registry.describe(kind[:-1], own=True)]
+            yield kind, [row["name"] for row in registry.describe(kind.removesuffix("s"), own=True)]
         elif kind == "policies":
             yield kind, list(PRESETS)
