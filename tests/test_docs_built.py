@@ -103,7 +103,9 @@ def test_every_mapping_that_comes_with_gridsim_is_in_the_reference(site: Path) -
 def test_every_name_of_the_registry_is_in_the_reference(site: Path, kind: str) -> None:
     text = (site / "reference" / "policies.html").read_text(encoding="utf-8")
     described = (
-        [{"name": name, "aliases": []} for name in PRESETS] if kind == "policies" else registry.describe(kind.removesuffix("s"))
+        [{"name": name, "aliases": []} for name in PRESETS]
+        if kind == "policies"
+        else registry.describe(kind.removesuffix("s"))
     )
     for row in described:
         for name in (row["name"], *row["aliases"]):
