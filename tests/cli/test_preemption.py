@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.metrics.groups import by_label
+from gridsim.metrics.utilisation import queue_length
 from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import Failures
 from gridsim.questions.schedules import JobSchedule, read_schedules
-from gridsim.scenario import Scenario
+from gridsim.scenario import Scenario, transformed
 from gridsim.testing.invariants import violations
 from gridsim.workload.formats.table.writer import write_jobs
 from gridsim.workload.read import read_workload
@@ -107,6 +109,13 @@ def test_a_priority_in_a_slurm_log_is_no_class(tmp_path: Path) -> None:
 def test_errors_of_the_transform(transform: str, what: str, log: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *log, "--transform", transform, "--no-page"]) == 2
     assert what in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_transform_sets_classes_by_name() -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 1, 2], runtime=[1, 1, 1], cores=1, labels={"qos": [1, -1, 2]})
+    found = transformed(jobs, ["classes?by=qos&2=-3"])
+    assert found.labels["priority"].tolist() == [0, 0, -3]
+    assert found.provenance["transforms"][-1]["levels"] == {"2": -3}
 
 
 def test_a_world_accepts_classes_if_its_policy_preempts() -> None:
@@ -205,6 +214,71 @@ def test_a_stream_has_no_classes(tmp_path: Path, capsys: pytest.CaptureFixture[s
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
+def test_a_folder_contains_suspensions_and_their_causes(
+    log: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Job 3 suspends job 1, since job 2 cannot be preempted; job 4 of class 1 follows job 3, and job 1 job 2.
+    out = tmp_path / "out"
+    assert main(["compare", *log, "-p", "easy?preempt=suspend", "-p", "easy", "--no-page", "--out", str(out)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Under easy?preempt=suspend, running jobs were suspended 1 time, for 0.0194 hours in all." in text
+    rows = table(out / "easy-preempt-suspend" / "jobs.csv")
+    assert [(row["priority"], row["preemptions"], row["suspended"], row["end"]) for row in rows] == [
+        ("0", "1", "70", "170"),
+        ("-1", "0", "0", "100"),
+        ("2", "0", "0", "80"),
+        ("1", "0", "0", "130"),
+    ]
+    assert (out / "easy-preempt-suspend" / "suspensions.csv").read_text() == "job,start,from,until,by\n1,0,30,100,3\n"
+    assert "1,1,0,170,completed,,0,100,0,0,0,70" in (out / "easy-preempt-suspend" / "runs.csv").read_text()
+    assert not (out / "easy" / "runs.csv").exists()
+    assert "preemptions" not in (out / "easy" / "jobs.csv").read_text()
+    assert main(["explain", str(out / "easy-preempt-suspend"), "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "waited 1 min 10 s under" in text
+    assert "in addition to 30 s in 1 run suspended for other jobs" in text
+    numbers = json.loads((out / "easy-preempt-suspend" / "metrics.json").read_text())
+    assert (numbers["suspensions"], numbers["suspended_hours"], numbers["preempted"]) == (1, 70 / 3600, 0)
+    assert numbers["utilisation"] == pytest.approx(600 / (4 * 170))
+
+
+def test_validate_finds_wrong_suspensions(log: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["compare", *log, "-p", "easy?preempt=suspend", "--no-page", "--out", str(out)]) == 0
+    folder = next(out.glob("easy*"))
+    assert main(["validate", str(folder)]) == 0
+    capsys.readouterr()
+    file = folder / "suspensions.csv"
+    file.write_text("job,start,from,until,by\n1,0,30,120,3\n")
+    assert main(["validate", str(folder)]) == 1
+    assert "wrong-end: 1 (jobs 1): 170 s instead of 190 s" in capsys.readouterr().out
+    file.write_text("job,start,from,until,by\n1,0,60,130,3\n")
+    assert main(["validate", str(folder)]) == 1
+    assert "oversubscribed" in capsys.readouterr().out
+
+
+def test_runs_contain_the_job_for_which_they_were_stopped(
+    log: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    policies = ["easy?preempt=requeue", "easy?preempt=cancel"]
+    words = [word for policy in policies for word in ("-p", policy)]
+    assert main(["compare", *log, *words, "--no-page", "--out", str(out)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 run of 1 job was preempted, for a job of class 2; 0.0167 core-hours of work were lost" in text
+    runs = table(out / "easy-preempt-requeue" / "runs.csv")
+    assert [(row["job"], row["reason"], row["by"], row["lost"]) for row in runs[:2]] == [
+        ("1", "preempted", "3", "30"),
+        ("1", "completed", "", "0"),
+    ]
+    assert not (out / "easy-preempt-requeue" / "killed_runs.csv").exists()
+    jobs = table(out / "easy-preempt-cancel" / "jobs.csv")
+    assert (jobs[0]["status"], jobs[0]["cancelled_by"], jobs[0]["preemptions"]) == ("preempted", "3", "1")
+    assert json.loads((out / "easy-preempt-cancel" / "metrics.json").read_text())["preempted"] == 1
+    for folder in out.glob("easy*"):
+        assert main(["validate", str(folder)]) == 0
+
+
 @pytest.mark.parametrize("mode", ["suspend", "requeue(grace=100)", "checkpoint", "cancel"])
 @pytest.mark.parametrize("failing", [False, True])
 def test_folders_have_what_the_record_has(mode: str, failing: bool, tmp_path: Path) -> None:
@@ -222,6 +296,20 @@ def test_folders_have_what_the_record_has(mode: str, failing: bool, tmp_path: Pa
     if made.cut is not None and read.cut is not None:
         for name in made.cut._fields:
             assert np.allclose(getattr(read.cut, name), getattr(made.cut, name)), name
+
+
+def test_suspended_jobs_wait_and_hold_no_cores() -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 30], runtime=[100, 50], cores=[4, 4], labels={"priority": [0, 1]})
+    record = gs.simulate(jobs, platform=gs.Platform.single(4), policy="easy?preempt=suspend").record
+    assert sorted(zip(*(column.tolist() for column in record.holds()), strict=True)) == [
+        (0, 30_000_000, 4),
+        (30_000_000, 80_000_000, 4),
+        (80_000_000, 150_000_000, 4),
+    ]
+    assert record.held.tolist() == [100, 50]
+    assert record.in_stretches.start_us.tolist() == [80_000_000, 30_000_000]
+    queue = queue_length(record)
+    assert [queue.at(instant) for instant in (29, 30, 79, 80)] == [0, 1, 1, 0]
 
 
 def test_jobs_are_grouped_by_class_also_by_that_of_unknown_labels() -> None:
