@@ -468,12 +468,12 @@ class Cluster:
             return True
         return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
 
-    def _kill(self, request: int, now: int, by: int) -> None:
-        """Stop a running request in favour of the request *by*: it waits again and loses its progress."""
+    def _kill(self, request: int, now: int, by: int, *, again: bool = True) -> None:
+        """Stop a running request in favour of the request *by*; it waits, and may run *again*."""
         began = self._check_running(request, now)
         self._outcome.cut.append((request, began, now, by))
         if self.progress is not None:
-            self.progress.end(request, began, self._passed(request, now), again=True)
+            self.progress.end(request, began, self._passed(request, now), again=again)
         self._release(request, now)
 
     def _check_running(self, request: int, now: int) -> int:
@@ -499,8 +499,6 @@ class Cluster:
         self._outcome.placed.end(request, now)
         if self._load is not None:
             self._load.enqueue(request)
-        self._requests.stopped.add(request)
-        call(self.scheduler, "ended", request, now)
 
     def _awake(self, request: int, now: int) -> None:
         """Record the end of a suspension."""
@@ -735,12 +733,11 @@ class Cluster:
         """Carry out stops; return whether a request left at once and waits again."""
         left: list[Stop] = []
         for stop in stops:
-            if not isinstance(stop, Stop):
-                raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
+            self._check_stop(stop, now)
             if stop.grace is None:
                 self._stop(stop, now)
                 continue
-            self._check_running(self._row(stop.request, "stops"), now)
+            self._check_running(stop.request, now)
             if stop.grace:
                 what = stop, self._start[stop.request]
                 PriorityEvent(self._env, stop.grace, self._end_priority, self._grace_over, what)
@@ -750,19 +747,32 @@ class Cluster:
             self._queue_again(request, True, now)
         return bool(left)
 
-    def _stop(self, stop: Stop, now: int) -> None:
-        """Stop a running request, and requeue or cancel it."""
-        request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
-        if by != -1:
+    def _check_stop(self, stop: Any, now: int) -> None:
+        """Raise `PolicyError` for a stop that cannot be carried out; whether the request runs is checked later."""
+        if not isinstance(stop, Stop):
+            raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
+        request, then, by, grace = stop
+        self._row(request, "stops")
+        if not isinstance(by, int) or by != -1:
             self._row(by, "preempts jobs for")
-        if then not in ("requeue", "cancel"):
+        known: tuple[str, ...] = ("requeue", "cancel")
+        expected = "requeue or cancel, or a grace"
+        if grace is not None:
+            if isinstance(grace, bool) or not isinstance(grace, int | np.integer) or not 0 <= grace < NEVER:
+                what = f"stops request {request} with grace={grace!r}; expected whole microseconds from 0"
+                raise PolicyError(f"{name_of(self.scheduler)} {what}")
+            known, expected = ("requeue", "checkpoint", "cancel"), "requeue, checkpoint or cancel"
+        if then not in known and not (then == "suspend" and grace == 0 and self._suspends):
             raise PolicyError(
                 f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not supported; "
-                f"expected requeue or cancel, or a grace"
+                f"expected {expected}"
             )
-        self._kill(request, now, by)
-        if then == "cancel":
-            self._cancel(request, now)
+
+    def _stop(self, stop: Stop, now: int) -> None:
+        """Stop a running request, and requeue or cancel it."""
+        self._kill(stop.request, now, stop.by)
+        if stop.then == "cancel":
+            self._cancel(stop.request, now, Status.cancelled)
 
     def _grace_over(self, event: Event) -> None:
         """Let a stopped request leave, unless its run has ended or ends now."""
@@ -793,22 +803,18 @@ class Cluster:
         """End the runs of stopped requests; return those that wait again."""
         again: list[int] = []
         for request, then, by, _ in stops:
+            self._requests.stopped.add(request)
             if then == "suspend":
+                self._check_running(request, now)
                 self._suspend(request, now, by)
-                again.append(request)
-                continue
-            began = self._start[request]
-            if self.progress is not None:
-                self.progress.end(request, began, self._passed(request, now), again=then != "cancel")
-            self._release(request, now)
+            else:
+                self._kill(request, now, by, again=then != "cancel")
             call(self.scheduler, "ended", request, now)
             if then == "cancel":
-                self._outcome.cancelled_by[request] = by
-                self._end_stopped(request, began, now, Status.preempted)
+                self._requests.stopped.discard(request)
+                self._cancel(request, now, Status.preempted)
                 continue
-            self._outcome.cut.append((request, began, now, by))
-            self._requests.stopped.add(request)
-            if self.progress is not None:
+            if self.progress is not None and then != "suspend":
                 self.progress.request_again(request, saved=False)
             again.append(request)
         if again:
@@ -830,11 +836,11 @@ class Cluster:
             raise PolicyError(f"{name_of(self.scheduler)} {does} {request!r}, which is not a request")
         return int(request)
 
-    def _cancel(self, request: int, now: int) -> None:
-        """Cancel a request that was just stopped instead of requeueing it."""
+    def _cancel(self, request: int, now: int, status: Status) -> None:
+        """End a request that was just stopped instead of requeueing it."""
         _, began, _, by = self._outcome.cut.pop()
         self._outcome.cancelled_by[request] = by
-        self._end_stopped(request, began, now, Status.cancelled)
+        self._end_stopped(request, began, now, status)
 
     def _end_stopped(self, request: int, began: int, now: int, status: Status) -> None:
         """End a request that was just stopped."""

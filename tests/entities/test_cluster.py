@@ -289,6 +289,14 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
             r"then='suspend', which is not supported; expected requeue or cancel, or a grace",
         ),
         (Decision(stops=[Stop(0, "checkpoint", grace=0)]), r"kills request 0 at 0.0 s, which is not running"),
+        (
+            Decision(stops=[Stop(0, "suspend", grace=0)]),
+            r"then='suspend', which is not supported; expected requeue, ch",
+        ),
+        (Decision(stops=[Stop(0, "stop", grace=0)]), r"then='stop', which is not supported"),  # type: ignore[arg-type]
+        (Decision(stops=[Stop(0, "requeue", 9, 0)]), r"preempts jobs for 9, which is not a request"),
+        (Decision(stops=[Stop(0, "requeue", grace=-1)]), r"grace=-1; expected whole microseconds from 0"),
+        (Decision(stops=[Stop(0, "requeue", grace=2.5)]), r"grace=2.5; expected whole"),  # type: ignore[arg-type]
         (Decision(withdrawals=[1]), r"withdraws request 1, which is not waiting"),
         (Decision(withdrawals=[-2]), r"withdraws -2, which is not a request"),
         (Decision(withdrawals=["0"]), r"withdraws '0', which is not a request"),  # type: ignore[list-item]

@@ -269,8 +269,10 @@ class Backfilling:
         """Change the planned run time of a waiting request."""
         self._list.table[ESTIMATE, request] = duration
 
-    def resumed(self, request: int, began: int) -> None:
-        """Do nothing: the start of the run is not used."""
+    def resumed(self, request: int, began: int, paused: int) -> None:
+        """Record that a run continues that was suspended, so that predictions count the time with cores."""
+        if self._predictions is not None:
+            self._predictions.began(request, began + paused)
 
     def learn_classes(self) -> None:
         """Use the present demand classes."""

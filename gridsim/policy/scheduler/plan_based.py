@@ -396,9 +396,11 @@ class Planned:
         """Change the planned run time of a waiting request, before it is planned again."""
         self._plan.estimate[request] = duration
 
-    def resumed(self, request: int, began: int) -> None:
-        """Set the start of the run of a resumed request."""
+    def resumed(self, request: int, began: int, paused: int) -> None:
+        """Set the start of the run of a resumed request; predictions count the time with cores."""
         self._plan.began[request] = began
+        if self._predictions is not None:
+            self._predictions.began(request, began + paused)
 
     def learn_classes(self) -> None:
         """Use the present demand classes."""

@@ -51,7 +51,7 @@ class Preempting:
         - ``set_aside(request, now)``, ``return_to_queue(request, now)``: a request with a claim is not in the queue;
         - ``begin_at(request, place, now)``: the start of a request at a place;
         - ``released(now)``: resources of a claim are free again;
-        - ``set_duration(request, duration)``, ``resumed(request, began)``, ``learn_classes()``, ``rests``: for
+        - ``set_duration(request, duration)``, ``resumed(request, began, paused)``, ``learn_classes()``, ``rests``: for
           suspended requests, whose rests are the rows of what they keep.
 
     Notes
@@ -179,7 +179,7 @@ class Preempting:
         self._wake(request, now)
         self._inner.holdings.put_at(request, run.place, now, now + run.left)
         self._paused[request] += now - run.since
-        self._inner.resumed(request, run.began)
+        self._inner.resumed(request, run.began, self._paused[request])
         return run.began
 
     def _interrupt(self, request: int, now: int) -> None:
