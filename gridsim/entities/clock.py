@@ -21,8 +21,8 @@ class Instant(NamedTuple):
     cycle per cluster in tree order (spec of the deadline papers, 2.4; of the grid paper, 2). ``per-event``: changes of
     capacity, each arrival, then each end in the order of the starts, with a scheduling cycle after every event. Known
     overruns precede all other events: a core whose job has its estimated end now counts as free, unless the job is
-    known to continue. Events of user processes (``users`` and the next priority: SimPy's urgent
-    and normal) precede the scheduling cycles in both modes.
+    known to continue. Events of user processes (``users`` and the next priority: SimPy's urgent and normal) precede the
+    scheduling cycles in both modes.
     """
 
     batched: bool

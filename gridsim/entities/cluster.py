@@ -19,7 +19,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.capabilities import Earlier, capabilities_of, is_own
+from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.protocols import (
     NOTHING,
     CapacityChange,
@@ -227,7 +227,7 @@ class Cluster:
         self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
-        self._foreign = not is_own(scheduler) or isinstance(scheduler, Earlier)  # answers of a plug-in are checked
+        self._foreign = not is_own(scheduler)  # answers of a plug-in are checked
         self.scheduler, self._instant, self._extend, self.tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views return and accept plain numbers in half the time of arrays.

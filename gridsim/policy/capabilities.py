@@ -158,8 +158,8 @@ def uses_run_times(predictor: Any) -> bool:
 
 
 def is_own(part: Any) -> bool:
-    """Return whether a part has a class of gridsim, not a user-defined class or subclass."""
-    return type(part).__module__.startswith("gridsim.")
+    """Return whether a part, and what it wraps, has a class of gridsim, not a user-defined class or subclass."""
+    return is_own(part._inner) if isinstance(part, Wrapper) else type(part).__module__.startswith("gridsim.")
 
 
 def is_static(ordering: Any) -> bool:
@@ -254,14 +254,13 @@ def adapted(scheduler: Any) -> Any:
     return Earlier(scheduler)
 
 
-class Earlier:
-    """Adapter for the deprecated interface: `dispatch` returns requests, and three other methods the other decisions.
+class Wrapper:
+    """Scheduler around another one, which has all attributes of the inner one that it does not define.
 
     Parameters
     ----------
     inner : object
-        The scheduler. It may have any of ``leaving(now)`` (called before `dispatch`), ``stopped()`` (after it) and
-        ``wake(now)``. The kills of its offer are carried out when the quote is committed.
+        The scheduler.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -283,6 +282,17 @@ class Earlier:
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the inner scheduler for a run."""
         self._inner.setup(cluster, rng)
+
+
+class Earlier(Wrapper):
+    """Adapter for the deprecated interface: `dispatch` returns requests, and three other methods the other decisions.
+
+    Parameters
+    ----------
+    inner : object
+        The scheduler. It may have any of ``leaving(now)`` (called before `dispatch`), ``stopped()`` (after it) and
+        ``wake(now)``. The kills of its offer are carried out when the quote is committed.
+    """
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """Admit the request; requests that are stopped for it are queued again."""

@@ -30,8 +30,16 @@ class _Preemption:
             value = getattr(self, name)
             if value is not None and not 0 <= value < 1e11:
                 raise InputError(f"is {value}; expected a number from 0 to 1e11", field=name)
-        object.__setattr__(self, "grace_us", to_us(self.grace))
-        object.__setattr__(self, "min_run_us", to_us(self.min_run))
+
+    @property
+    def grace_us(self) -> int:
+        """Time between the decision and the stop, whole microseconds."""
+        return to_us(self.grace)
+
+    @property
+    def min_run_us(self) -> int:
+        """Time for which a run cannot be stopped, whole microseconds."""
+        return to_us(self.min_run)
 
 
 _PARAMETERS = """
@@ -39,8 +47,8 @@ _PARAMETERS = """
     Parameters
     ----------
     victims : {"youngest", "least-lost", "checkpointed"}
-        Who is stopped first within the lowest class: the job whose run started last, the one that would lose the
-        fewest core-seconds, or the one that would lose the fewest seconds.
+        First job to stop within the lowest class: the job whose run started last, the job that would lose the fewest
+        core-seconds, or the job that would lose the fewest seconds.
     grace : float
         Time between the decision and the stop, s, in which the job works on.
     max : int, optional

@@ -311,7 +311,7 @@ class Absence(NamedTuple):
     announced : bool
         Whether it was announced before it began.
     amounts : tuple of int or None
-        What is absent of each resource of the node, sorted by name, and of each of its GPUs; None for all of it.
+        Absent amount of each resource of the node, sorted by name, and of each of its GPUs; None for the whole node.
     """
 
     node: int

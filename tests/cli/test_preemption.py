@@ -199,12 +199,12 @@ def test_what_has_no_classes(words: list[str], what: str, log: list[str], capsys
     assert what in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parquet
 def test_a_stream_has_no_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "stream.toml"
     file.write_text('policy = "easy?preempt=requeue"\n[workload]\nmodel = "lublin?estimates=multiples&jobs=50"\n')
     assert main(["run", str(file), "--stream", "--out", str(tmp_path / "out")]) == 2
     assert "running jobs can be preempted" in capsys.readouterr().err
-    pytest.importorskip("duckdb")
     Scenario.from_toml(recipe(tmp_path, "easy")).run().write(tmp_path / "classes", table="parquet")
     file.write_text('policy = "easy"\n[workload]\nfile = "classes/jobs.parquet"\n')
     assert main(["run", str(file), "--stream", "--out", str(tmp_path / "out")]) == 2

@@ -8,6 +8,7 @@ import pytest
 
 import gridsim as gs
 from gridsim.errors import PolicyError
+from gridsim.policy.preemption import Requeue
 from gridsim.policy.protocols import Decision, Stop
 from gridsim.policy.scheduler.backfilling import Backfilling
 
@@ -63,3 +64,15 @@ def test_a_run_cannot_be_stopped_twice() -> None:
     machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=1, capacity={"cores": 2})])
     with pytest.raises(PolicyError, match=r"kills request 0 at 5.0 s, which is not running"):
         gs.simulate(log, platform=machine, policy=Twice())
+
+
+def test_decisions_of_a_user_defined_scheduler_are_checked_and_carried_out_under_preemption() -> None:
+    class Stopping(Backfilling):
+        """Stops a request that does not exist; its other decisions are those of its base class."""
+
+        def dispatch(self, now: int) -> Decision:
+            return super().dispatch(now)._replace(stops=[Stop(-5, "requeue")])
+
+    scheduler = Stopping(preempt=Requeue())
+    with pytest.raises(PolicyError, match=r"stops -5, which is not a request"):
+        gs.simulate(_workload(), platform=gs.Platform.single(4), policy=scheduler)

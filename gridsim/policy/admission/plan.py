@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
-from gridsim.machine.allocations_over_time import Holdings, Place
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
@@ -510,12 +510,10 @@ class Plan:
         self._set_waiting(rows[places], np.full(len(rows), -1, dtype=np.int64))
         self.meta[cycle.OVERRAN] = 1
 
-    def begin_at(self, request: int, place: Place, now: int) -> None:
-        """Start a request that is not in the plan at a place."""
-        until = now + int(self.estimate[request])
+    def begin(self, request: int, until: int, now: int) -> None:
+        """Add a request that is not in the plan to the running ones."""
         begin_running(self.held, self.meta, request, until, self.need[request])
         self.began[request] = now
-        self.holdings.put_at(request, place, now, until)
 
     def place_all(self, now: int, rests: Mapping[int, int]) -> None:
         """Do what `settle` does after `lift`, with *rests*: rows of what suspended requests keep until they end."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.machine.allocations_over_time import Holdings, Place
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import (
     ages,
@@ -253,7 +253,7 @@ class Backfilling:
     def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
         """Return the starts up to the first request that does not fit now, and that request."""
         with self._list.in_strict_order():
-            starts = self.dispatch(now).starts
+            starts = Backfilling.dispatch(self, now).starts  # a user-defined decision is for the whole queue
         self._list.take_in()
         return starts, self._list.rows()[:1].tolist()
 
@@ -290,11 +290,11 @@ class Backfilling:
         """Queue a request again."""
         self._list.joined(request, now)
 
-    def begin_at(self, request: int, place: Place, now: int) -> Start:
-        """Start a request with a claim at its place."""
+    def begin(self, request: int, until: int, now: int) -> None:
+        """Start a request with a claim."""
         if self._predictions is not None:
             self._predictions.began(request, now)
-        return self._list.begin_at_place(request, place, now)
+        self._list.begin(request, until, now)
 
     def released(self, now: int) -> None:
         """Note that resources of a claim may be free."""

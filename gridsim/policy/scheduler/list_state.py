@@ -11,14 +11,13 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
-from gridsim.machine.allocations_over_time import Holdings, Place
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.ordering import Shortest
-from gridsim.policy.placement_bridge import placement_at
 from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
@@ -324,15 +323,12 @@ class ListState:
         self.tail -= 1
         self.meta[TAIL] -= 1
 
-    def begin_at_place(self, request: int, place: Place, now: int) -> Start:
-        """Start a request that is not in the queue at a place."""
+    def begin(self, request: int, until: int, now: int) -> None:
+        """Add a request that is not in the queue to the running ones."""
         self._now = now
         self._take_ends()
-        until = now + self._planned[request]
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
-        self.holdings.put_at(request, place, now, until)
         self._charge((request,), now)
-        return Start(request, 0, placement_at(self.holdings, request, place))
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.machine.nodes import FULL, RISES, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
@@ -133,13 +132,8 @@ class NodesMachine:
 
     def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
         assert rng is not None
-        self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
-        self._log = PlacementLog(self._holdings)
-
-    @property
-    def holdings(self) -> Holdings:
-        """Allocations over time."""
-        return self._holdings
+        self._queue, self.holdings = queue, holdings_of(cluster, placement, rng)
+        self._log = PlacementLog(self.holdings)
 
     def freed(self) -> None:
         """Note that resources may have become free in the present."""
@@ -173,7 +167,7 @@ class NodesMachine:
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate its placement to a request that never waited."""
         assert placement is not None
-        self._holdings.put_at(request, place_of(self._holdings, placement), now, until)
+        self.holdings.put_at(request, place_of(self.holdings, placement), now, until)
 
     def change(self, change: CapacityChange, now: int) -> None:
         """Change the capacity of nodes."""
@@ -181,7 +175,7 @@ class NodesMachine:
 
     def postpone(self, request: int, until: int, now: int) -> None:
         """Set the expected end of a running request."""
-        self._holdings.until(request, until, now)
+        self.holdings.until(request, until, now)
 
     def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
         """Run a cycle; return the number of starts."""
@@ -198,7 +192,7 @@ class NodesMachine:
 
     def release(self, request: int, now: int) -> None:
         """Release the allocation of a request."""
-        self._holdings.release_many(np.array([request], dtype=np.int64), 1, now)
+        self.holdings.release_many(np.array([request], dtype=np.int64), 1, now)
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.machine.allocations_over_time import Holdings, Place
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.plan import Conservative, Plan, offer_of
@@ -27,7 +27,7 @@ from gridsim.policy.capabilities import (
 )
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.placement import First
-from gridsim.policy.placement_bridge import PlacementLog, holdings_of, placement_at
+from gridsim.policy.placement_bridge import PlacementLog, holdings_of
 from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.preemption import by_class, classes_of
 from gridsim.policy.protocols import (
@@ -314,7 +314,7 @@ class Planned:
             return
         rows, before = plan.order().copy(), plan.planned_starts().copy()
         if anew and self._class is not None:
-            plan.lift(np.argsort(-self._class[rows], kind="stable"), now)
+            plan.lift(self._by_class(rows), now)
         if anew and self.rests:
             plan.place_all(now, self.rests)
         else:
@@ -352,11 +352,10 @@ class Planned:
 
     def _compress_by_class(self, now: int) -> None:
         """Move requests to their earliest starts, by class and planned start, until none moves."""
-        assert self._class is not None
         plan = self._plan
         while True:
             before = plan.starts()
-            plan.compress(np.argsort(-self._class[plan.order()], kind="stable"), now)
+            plan.compress(self._by_class(plan.order()), now)
             plan.freed(now)
             plan.hold_rests(self.rests, now)
             if plan.starts() == before:
@@ -371,22 +370,24 @@ class Planned:
 
     def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
         """Return no starts, and the waiting requests whose planned start is not now, by class and job order."""
-        rows = self._plan.order()[self._plan.planned_starts() > now]
-        rows = rows[self._requests.in_order(rows)]
-        if self._class is not None:
-            rows = rows[np.argsort(-self._class[rows], kind="stable")]
-        return (), rows.tolist()
+        return (), self._in_queue_order(self._plan.order()[self._plan.planned_starts() > now]).tolist()
 
     def holdings_for(self, request: int, now: int) -> Holdings:
         """Return a copy of the allocations without those of waiting requests behind one in queue order."""
-        plan, held = self._plan, self.holdings.copy()
-        rows, starts = plan.order(), plan.planned_starts()
-        places = self._requests.in_order(rows)
-        order = places[np.argsort(-self._class[rows[places]], kind="stable")] if self._class is not None else places
-        behind = order[np.flatnonzero(rows[order] == request)[0] :]
-        gone = rows[behind][starts[behind] < NEVER]
-        held.release_many(np.ascontiguousarray(gone), len(gone), now)
+        held, starts = self.holdings.copy(), self._plan.starts()
+        queue = self._in_queue_order(self._plan.order()).tolist()
+        gone = [row for row in queue[queue.index(request) :] if starts[row] < NEVER]
+        held.release_many(np.array(gone, dtype=np.int64), len(gone), now)
         return held
+
+    def _in_queue_order(self, rows: IntArray) -> IntArray:
+        """Return requests by class and job order."""
+        rows = rows[self._requests.in_order(rows)]
+        return rows[self._by_class(rows)]
+
+    def _by_class(self, rows: IntArray) -> IntArray:
+        """Return the places of requests by class, in their order within a class."""
+        return np.arange(len(rows)) if self._class is None else np.argsort(-self._class[rows], kind="stable")
 
     def duration(self, request: int) -> int:
         """Return the planned run time of a request, whole microseconds."""
@@ -413,21 +414,19 @@ class Planned:
 
     def set_aside(self, request: int, now: int) -> None:
         """Remove a request with a claim from the plan; all others are then planned again, around the claim."""
-        assert self._class is not None
         self._plan.withdraw([request], now)
-        self._plan.lift(np.argsort(-self._class[self._plan.order()], kind="stable"), now)
+        self._plan.lift(self._by_class(self._plan.order()), now)
 
     def return_to_queue(self, request: int, now: int) -> None:
         """Plan a request again, with all others."""
         self._plan.reserve(request, self._plan.earliest(request, now))
         self._plan.meta[cycle.OVERRAN] = 1
 
-    def begin_at(self, request: int, place: Place, now: int) -> Start:
-        """Start a request with a claim at its place."""
+    def begin(self, request: int, until: int, now: int) -> None:
+        """Start a request with a claim."""
         if self._predictions is not None:
             self._predictions.began(request, now)
-        self._plan.begin_at(request, place, now)
-        return Start(request, 0, placement_at(self.holdings, request, place))
+        self._plan.begin(request, until, now)
 
     def released(self, now: int) -> None:
         """Note that resources of a claim may be free."""

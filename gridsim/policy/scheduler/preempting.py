@@ -13,7 +13,8 @@ from numpy.random import Generator
 from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.node_profile import ABSENT, UNTIL, NodeProfile, Workspace
 from gridsim.model.time import NEVER
-from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.capabilities import Wrapper
+from gridsim.policy.placement_bridge import placement_at
 from gridsim.policy.preemption import PRIORITY
 from gridsim.policy.protocols import Capabilities, CapacityChange, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView
@@ -36,7 +37,7 @@ class _Suspended(NamedTuple):
     left: int
 
 
-class Preempting:
+class Preempting(Wrapper):
     """Wrapper of a scheduler that lets waiting jobs of a higher class stop running jobs of a lower one.
 
     Parameters
@@ -49,7 +50,7 @@ class Preempting:
         - ``holdings_for(request)``: a copy of the allocations, of running requests and of the waiting ones ahead;
         - ``duration(request)``, ``expect(request, end, now)``: the planned run time, and a new expected end;
         - ``set_aside(request, now)``, ``return_to_queue(request, now)``: a request with a claim is not in the queue;
-        - ``begin_at(request, place, now)``: the start of a request at a place;
+        - ``begin(request, until, now)``: a request with a claim starts;
         - ``released(now)``: resources of a claim are free again;
         - ``set_duration(request, duration)``, ``resumed(request, began, paused)``, ``learn_classes()``, ``rests``: for
           suspended requests, whose rests are the rows of what they keep.
@@ -63,7 +64,8 @@ class Preempting:
     """
 
     def __init__(self, inner: Any) -> None:
-        self._inner, self._how = inner, inner.preempt
+        super().__init__(inner)
+        self._how = inner.preempt
         self._claims: dict[int, _Claim] = {}
         self._began: dict[int, int] = {}  # running requests
         self._leaving: set[int] = set()
@@ -73,18 +75,10 @@ class Preempting:
         self._rests: dict[int, int] = {}  # rows of what suspended requests keep
         self._paused: Counter[int] = Counter()  # time for which runs were suspended
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._inner, name)
-
-    def __repr__(self) -> str:
-        return repr(self._inner)
-
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities of the inner scheduler, in Python."""
-        return replace(capabilities_of(self._inner), preempts=PRIORITY, compiled=frozenset())
+        return replace(super().capabilities, preempts=PRIORITY, compiled=frozenset())
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the inner scheduler for a run."""
@@ -92,7 +86,7 @@ class Preempting:
         self._demands, self._suspends = cluster.demands, self._how.then == "suspend"
         if self._suspends:
             cluster.demands.allow_suspension()
-        self._inner.setup(cluster, rng)
+        super().setup(cluster, rng)
         self._inner.rests = self._rests
         self._requests, labels = cluster.requests, cluster.requests.labels
         self._class, self._preemptible = labels[PRIORITY], labels.get("preemptible")
@@ -162,7 +156,8 @@ class Preempting:
         starts += self._noted(last.starts, now)
         due = [claim.start for claim in self._claims.values()]
         due += [self._exempt(running) for running in self._began] if waiting and self._how.min_run_us else []
-        return Decision(starts, stops, (), min(last.wake, *(at for at in due if at > now), NEVER))
+        wake = min(last.wake, *(at for at in due if at > now), NEVER)
+        return Decision(starts, [*stops, *last.stops], last.withdrawals, wake)
 
     def _noted(self, starts: Sequence[Start], now: int) -> Sequence[Start]:
         """Record the starts of requests."""
@@ -302,10 +297,8 @@ class Preempting:
         lost = now - began - self._paused[victim]
         if progress is not None:
             lost = progress.lost(victim, lost)
-        by = {"youngest": -began, "checkpointed": lost}.get(self._how.victims)
-        if by is None:
-            by = lost * requests.demand("cores")[victim]
-        return int(self._class[victim]), by, -int(requests.submit[victim]), -victim
+        by = {"youngest": -began, "checkpointed": lost, "least-lost": lost * requests.demand("cores")[victim]}
+        return int(self._class[victim]), by[self._how.victims], -int(requests.submit[victim]), -victim
 
     def _wait(self, victim: int) -> int:
         """Return the time until a victim has left, whole microseconds."""
@@ -334,7 +327,9 @@ class Preempting:
             duration = self._inner.duration(request)
             if starting and self._is_free(request, claim.place, now, duration):
                 del self._claims[request]
-                starts.append(self._inner.begin_at(request, claim.place, now))
+                self._inner.begin(request, now + duration, now)
+                holdings.put_at(request, claim.place, now, now + duration)
+                starts.append(Start(request, 0, placement_at(holdings, request, claim.place)))
                 self._inner.released(now)
             elif claim.start >= now + starting and self._is_free(request, claim.place, claim.start, duration):
                 holdings.put_at(request, claim.place, claim.start, claim.start + duration, promise=True)

@@ -12,6 +12,7 @@ from gridsim.errors import InputError, call
 from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.windows import PlannedWindow
+from gridsim.policy.capabilities import Wrapper
 from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.placement import First
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of
@@ -23,7 +24,6 @@ from gridsim.policy.protocols import (
     Placement,
     Quote,
     Stop,
-    name_of,
     starting,
 )
 from gridsim.policy.queue import ClusterView
@@ -35,7 +35,7 @@ COMMON = -1
 """Number of the common queue; the others are numbers of reservations."""
 
 
-class WithReservations:
+class WithReservations(Wrapper):
     """Scheduler of a cluster with reservations, whose members wait in separate queues.
 
     Parameters
@@ -69,7 +69,8 @@ class WithReservations:
         absent: Sequence[Absence] = (),
     ) -> None:
         assert view.demands is not None
-        self.common, self._policy, self._view, self._running, self._seed = common, policy, view, running, seed
+        super().__init__(common)
+        self._policy, self._view, self._running, self._seed = policy, view, running, seed
         self._whole: IntArray = view.demands.empty[:, :-1]
         self._names = view.demands.columns.resources
         self._cores_at = self._names.index("cores")
@@ -82,12 +83,6 @@ class WithReservations:
         self._absent = list(absent)
         self._intruding: dict[int, Counter[Absence]] = defaultdict(Counter)  # by queue
         self._late: dict[int, int] = {}  # expected ends after overruns
-
-    def __repr__(self) -> str:
-        return name_of(self.common)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.common, name)
 
     @property
     def awaited(self) -> bool:
@@ -276,7 +271,7 @@ class WithReservations:
 
     def held(self, request: int, until: int, now: int, placement: Placement) -> None:
         """Report that a user process holds nodes."""
-        self.common.held(request, until, now, placement)
+        self._inner.held(request, until, now, placement)
         self._report({}, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:

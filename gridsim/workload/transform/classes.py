@@ -21,7 +21,7 @@ class Classes:
     Parameters
     ----------
     by : {"user", "account", "partition", "qos"}
-        What has classes.
+        Label whose names have classes.
     levels : mapping of str to int
         Class of each name, higher classes first; in a specification each name is a parameter. All other jobs are in
         class 0.
