@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
-from gridsim.model.workload import Workload
+from gridsim.model.workload import PRIORITY, Workload
 
 
 class Status(IntEnum):
@@ -758,7 +758,7 @@ class Record:
     @property
     def by_class(self) -> bool:
         """Return whether jobs of a higher priority class could preempt others."""
-        return self.promises is not None and self.promises.preempts_by == "priority"
+        return self.promises is not None and self.promises.preempts_by == PRIORITY
 
     @property
     def preemptions(self) -> IntArray:

@@ -276,12 +276,11 @@ class Result:
         The reason is that of the interruption, or the status of the job in its last run. Restart, kept work,
         checkpoints and lost time of a run, s, add up to its duration.
         """
-        record = self.record
-        if record.interruptions is None:
+        record, found = self.record, self.record.interruptions
+        if found is None:
             return {}
         row, start, end, reason, by = runs_of(record)
         spent = spent_in_runs(record)
-        found = record.interruptions
         if len(row) == len(np.unique(row)) and found.kept is None and found.suspended is None:
             return {}
         job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
@@ -298,7 +297,7 @@ class Result:
             "checkpoints": spent.checkpoints,
             "checkpoint_seconds": seconds(spent.checkpoint),
             "lost": seconds(spent.lost),
-            **({} if record.interruptions.suspended is None else {"suspended": seconds(spent.suspended)}),
+            **({} if found.suspended is None else {"suspended": seconds(spent.suspended)}),
         }
 
     @property

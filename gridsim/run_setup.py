@@ -31,10 +31,10 @@ from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
-from gridsim.model.workload import USUAL, Workload
+from gridsim.model.workload import PRIORITY, USUAL, Workload
 from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
-from gridsim.policy.preemption import PRIORITY, classes_of
+from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Absence, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests

@@ -12,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND, measure, overtook, summarise
 from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import NEVER, IntArray, to_us
-from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.model.workload import PRIORITY, UNKNOWN, Workload
 from gridsim.record import Record
 
 MINUTE, HOUR = 60, 3600
@@ -32,14 +32,14 @@ LABELLED = {
     "account": ("account", "accounts"),
     "partition": ("partition", "partitions"),
     "qos": ("QOS", "QOS"),
-    "priority": ("class", "classes"),
+    PRIORITY: ("class", "classes"),
 }
 """Labels for grouping jobs, with the singular and plural names of their values."""
 
 
 def no_value(label: str) -> int:
     """Return the value of a label that means none; every number is a priority class."""
-    return NEVER if label == "priority" else UNKNOWN
+    return NEVER if label == PRIORITY else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

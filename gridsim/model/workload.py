@@ -27,7 +27,10 @@ MACHINE_NAMES = frozenset({"partition", "qos", "queue", "gpu_type", "licenses", 
 UNKNOWN = -1
 """Label of jobs without a value."""
 
-USUAL = {"priority": 0, "preemptible": 1}
+PRIORITY = "priority"
+"""Label with the priority class of each job: an integer, higher classes first."""
+
+USUAL = {PRIORITY: 0, "preemptible": 1}
 """Labels whose values are numbers of any sign, with the value of jobs that state none."""
 
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray, to_us
+from gridsim.model.workload import PRIORITY
 from gridsim.policy.protocols import Changes, Then, name_of, ranks_of
 from gridsim.policy.queue import Queue, Requests
-
-PRIORITY = "priority"
-"""Label with the priority class of each job: an integer, higher classes first."""
 
 
 @dataclass(frozen=True)

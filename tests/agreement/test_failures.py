@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 import gridsim as gs
-from gridsim.metrics.availability import runs_of
+from gridsim.metrics.availability import runs_of, spent_in_runs
 from gridsim.model import windows as windows_of
 from gridsim.model.failures import Failures
 from gridsim.options import Run
+from gridsim.record import Record
 from tests.oracles.failures import Job, Machine, Reservation, Simulation, Window
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
@@ -20,7 +22,7 @@ LAST = 1500
 """A second after the end of every run."""
 
 
-def _drawn(
+def drawn(
     rng: random.Random, most: int = 9
 ) -> tuple[list[tuple[int, int]], list[Job], list[tuple[list[int], int, float]]]:
     nodes = [(rng.randint(1, 4), rng.choice((0, 4, 8))) for _ in range(rng.randint(1, 4))]
@@ -48,15 +50,8 @@ def _drawn(
     return nodes, jobs, failures
 
 
-def _found(
-    nodes: list[tuple[int, int]],
-    jobs: list[Job],
-    failures: list[tuple[list[int], int, float]],
-    policy: str,
-    options: Failures,
-    instant: str = "batched",
-) -> tuple[list[tuple[int, int, int, str, dict[int, int]]], dict[int, str]]:
-    """Runs, and the statuses of jobs."""
+def simulated(nodes: list[tuple[int, int]], jobs: list[Job], policy: str, options: Failures, instant: str) -> Record:
+    """Return the record of jobs, which may have users, reservations, classes and checkpoints."""
     machine = gs.Platform.of_nodes(
         [
             gs.NodeGroup(group=str(at), count=1, capacity={"cores": cores, "memory": memory}, names=(str(at),))
@@ -64,47 +59,66 @@ def _found(
         ]
     )
     jobs = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
+    each = [{"cores": job["cores"], "memory": job["memory"]} for job in jobs]
+    asked = [
+        gs.Demand(tasks=job["tasks"], each=one, tasks_per_node=job["most"]) for job, one in zip(jobs, each, strict=True)
+    ]
+    named = {
+        name: [names.index(job[name]) if job.get(name) else -1 for job in jobs]
+        for name, names in _NAMES.items()
+        if any(job.get(name) for job in jobs)
+    }
+    numbers = {label: [job[name] for job in jobs] for label, name in _NUMBERS.items() if all(name in it for it in jobs)}
     workload = gs.Workload.from_columns(
-        **{name: [job[key] for job in jobs] for name, key in (("job", "id"), ("submit", "submit"))},
+        job=[job["id"] for job in jobs],
+        submit=[job["submit"] for job in jobs],
         runtime=[job["runtime"] for job in jobs],
         estimate=[job["estimate"] for job in jobs],
-        demands=gs.Demands.of(
-            [
-                gs.Demand(
-                    tasks=job["tasks"],
-                    each={"cores": job["cores"], "memory": job["memory"]},
-                    tasks_per_node=job["most"],
-                )
-                for job in jobs
-            ]
-        ),
-        labels={
-            name: [names.index(job[name]) if job.get(name) else -1 for job in jobs]
-            for name, names in _NAMES.items()
-            if any(job.get(name) for job in jobs)
-        },
+        demands=gs.Demands.of(asked),
+        labels={**named, **numbers},
     )
-    workload = replace(workload, names={name: names for name, names in _NAMES.items() if name in workload.labels})
-    record = gs.simulate(
-        workload, platform=machine, policy=policy, options=Run(failures=options, instant=instant)
-    ).record
+    workload = replace(workload, names={name: _NAMES[name] for name in named})
+    return gs.simulate(workload, platform=machine, policy=policy, options=Run(failures=options, instant=instant)).record
+
+
+def runs_in(record: Record) -> list[tuple[int, int, int, str, dict[int, int], int]]:
+    """Return the runs of a record as a second implementation has them: the last number is the suspended time."""
     held = record.allocations
     assert held is not None
     places: dict[tuple[int, int], dict[int, int]] = {}
-    for row, start, node, tasks in zip(
-        held.job.tolist(), held.start_us.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True
+    for row, run, node, tasks in zip(
+        held.job.tolist(), held.run.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True
     ):
-        places.setdefault((row, start), {})[node] = tasks
+        places.setdefault((row, run), {})[node] = tasks
     rows, starts, ends, reasons, _ = runs_of(record)
-    runs = [
-        (int(workload.job[row]), start // 10**6, end // 10**6, reason, places[row, start])
-        for row, start, end, reason in zip(rows.tolist(), starts.tolist(), ends.tolist(), reasons, strict=True)
-        if end > start
-    ]
-    return runs, dict(zip(workload.job.tolist(), record.status_names.tolist(), strict=True))
+    suspended = spent_in_runs(record).suspended
+    seen, found = Counter[int](), []
+    for row, start, end, reason, asleep in zip(
+        rows.tolist(), starts.tolist(), ends.tolist(), reasons, suspended.tolist(), strict=True
+    ):
+        if end > start:
+            seen[row] += 1
+            times = start // 10**6, end // 10**6
+            found.append((int(record.workload.job[row]), *times, reason, places[row, seen[row]], asleep // 10**6))
+    return found
+
+
+def _found(
+    nodes: list[tuple[int, int]], jobs: list[Job], policy: str, options: Failures, instant: str = "batched"
+) -> tuple[list[tuple[int, int, int, str, dict[int, int]]], dict[int, str]]:
+    """Runs, and the statuses of jobs."""
+    record = simulated(nodes, jobs, policy, options, instant)
+    runs = [run[:5] for run in runs_in(record)]
+    return runs, dict(zip(record.workload.job.tolist(), record.status_names.tolist(), strict=True))
 
 
 _NAMES = {"reservation": ("a", "b", "c"), "user": ("ann", "bob")}
+_NUMBERS = {
+    "priority": "priority",
+    "checkpoint_interval": "interval",
+    "checkpoint_cost": "cost",
+    "restart_cost": "restart",
+}
 
 
 def _cases(count: int, first: int = 0) -> list[int]:
@@ -163,7 +177,7 @@ def _others(node: int, nodes: list[tuple[int, int]], there: list[Reservation]) -
 
 def _compare(seed: int, *, reserve: bool = False) -> None:
     rng = random.Random(seed)
-    nodes, jobs, failures = _drawn(rng, 20 if reserve else 9)
+    nodes, jobs, failures = drawn(rng, 20 if reserve else 9)
     windows = _windows(rng, len(nodes))
     reservations = _reservations(rng, nodes, jobs) if reserve else []
     behind, delay, announced, k = rng.random() < 0.3, rng.choice((0, 0, 3)), rng.random() < 0.5, rng.randint(0, 3)
@@ -204,7 +218,7 @@ def _compare(seed: int, *, reserve: bool = False) -> None:
         machine = Machine(nodes, failures, announced, windows, reservations)
         oracle = Simulation(machine, fits, policy, k=k, behind=behind, delay=delay)
         expected = [run for run in oracle.run(LAST) if run[2] > run[1]]
-        found, statuses = _found(nodes, jobs, failures, f"depth?k={k}" if policy == "depth" else policy, options)
+        found, statuses = _found(nodes, jobs, f"depth?k={k}" if policy == "depth" else policy, options)
         place = {job["id"]: at for at, job in enumerate(sorted(jobs, key=lambda job: (job["submit"], job["id"])))}
         expected.sort(key=lambda run: (place[run[0]], run[1]))
         assert found == expected, (seed, policy)
@@ -241,8 +255,8 @@ def test_more_runs_with_reservations_are_those_of_a_second_implementation(part: 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 def test_failures_that_hit_nothing_change_nothing(instant: str) -> None:
     for seed in range(40):
-        nodes, jobs, _ = _drawn(random.Random(seed))
+        nodes, jobs, _ = drawn(random.Random(seed))
         for policy in POLICIES:
-            without = _found(nodes, jobs, [], policy, Failures(), instant)
+            without = _found(nodes, jobs, policy, Failures(), instant)
             late = Failures([([str(node) for node in range(len(nodes))], LAST, math.inf)])
-            assert _found(nodes, jobs, [], policy, late, instant) == without
+            assert _found(nodes, jobs, policy, late, instant) == without

@@ -427,7 +427,7 @@ def test_a_prediction_that_is_exceeded_when_a_node_returns_is_corrected_first() 
 
 
 def check_preemption(case: Case, policy: str) -> None:
-    """Check a case with preemption; what a suspended job keeps may be what the first of the queue waits for."""
+    """Check a case with preemption; the first job of the queue may wait for memory that a suspended job keeps."""
     spec = _with(policy, f"preempt={case.preempt}")
     try:
         check(case, spec)

@@ -13,9 +13,9 @@ from numpy.random import Generator
 from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.node_profile import ABSENT, UNTIL, NodeProfile, Workspace
 from gridsim.model.time import NEVER
+from gridsim.model.workload import PRIORITY
 from gridsim.policy.capabilities import Wrapper
 from gridsim.policy.placement_bridge import placement_at
-from gridsim.policy.preemption import PRIORITY
 from gridsim.policy.protocols import Capabilities, CapacityChange, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView
 
