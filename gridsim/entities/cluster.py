@@ -267,7 +267,8 @@ class Cluster:
         self._places: dict[int, Placement] = {}  # of requests that can be suspended
         self._leaving: dict[int, Stop] = {}  # running requests that write a last checkpoint, and why
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
-        self._wake_at, self._wakes = NEVER, 0
+        self._due = self._wake_at = NEVER  # wake-up that the last decision requested, and the first event that is pending
+        self._wakes = 0
         self._wanted = Wakeup(env, self._decide_priority)
         self.process = env.process(self._run())
 
@@ -692,10 +693,11 @@ class Cluster:
         except Exception as error:
             raise_failed(self.scheduler, "dispatch", error)
         if decision is NOTHING:
+            self._due = NEVER
             return
         if self._foreign:
             self._check_decision(decision, now)
-        starts, stops, withdrawals, wake = decision
+        starts, stops, withdrawals, self._due = decision
         again = False
         if withdrawals or stops:
             for request in withdrawals:
@@ -706,15 +708,18 @@ class Cluster:
         if again:
             self._decide(now)
             return
-        if wake < self._wake_at:
-            if wake <= now:
-                raise PolicyError(
-                    f"{name_of(self.scheduler)} requested a wake-up at {wake / 1e6} s, which is not after now"
-                )
-            self._wake_at = wake
+        if self._due <= now:
+            what = f"requested a wake-up at {self._due / 1e6} s, which is not after now"
+            raise PolicyError(f"{name_of(self.scheduler)} {what}")
+        self._schedule_wake(now)
+
+    def _schedule_wake(self, now: int) -> None:
+        """Schedule the wake-up that the last decision requested, unless an event is pending that is not later."""
+        if now < self._due < self._wake_at:
+            self._wake_at = self._due
             self._wakes += 1
             self._env.wakes += 1
-            PriorityEvent(self._env, wake - now, self._decide_priority, self._woken)
+            PriorityEvent(self._env, self._due - now, self._decide_priority, self._woken)
 
     def _check_decision(self, decision: Any, now: int) -> None:
         """Raise `PolicyError` for a value that is not a decision; its requests are checked when they are applied."""
@@ -872,10 +877,13 @@ class Cluster:
         self._env.wakes -= 1
         if self._wake_at <= now:
             self._wake_at = NEVER
-        if self.can.alone and not self._wakes and self._env.quiet:  # other stuck jobs may need a wake-up
+        self._schedule_wake(now)  # if a later decision has postponed it
+        alone = self.can.alone and not self._wakes and self._env.quiet  # other stuck jobs may need a wake-up
+        if alone:
             self.scheduler.alone(now)  # type: ignore[attr-defined]
-        self.dirty = True
-        self.close()
+        if alone or self._due <= now:
+            self.dirty = True
+            self.close()
 
     # -- running -------------------------------------------------------------------------------------------------
 

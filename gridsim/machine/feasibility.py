@@ -204,6 +204,7 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
         elif short >= 0:
             index = first_end(floor, short)
         elif rising:
+            count = first_end(floor, before)  # what a suspended job keeps has no known end
             high = count - 1
         else:
             index = first_end(floor, max(at + 1, not_before(floor, classes, sketch, c, at, at + duration)))

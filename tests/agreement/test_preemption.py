@@ -69,7 +69,7 @@ def _compare(seed: int) -> None:
         assert _found(nodes, jobs, failures, spec, **how) == expected, (seed, spec)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", [*range(100), 949, 1431, 1726])  # the last had found faults
 def test_runs_are_those_of_a_second_implementation(seed: int) -> None:
     _compare(seed)
 

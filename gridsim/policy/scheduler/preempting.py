@@ -244,7 +244,7 @@ class Preempting(Wrapper):
             at = now + max(map(self._wait, taken))
             return trial.first_place(request, duration, at, at + 1) == at
 
-        if len({self._wait(victim) for victim in candidates}) == 1:  # all together suffice if any do
+        if not rests and len({self._wait(it) for it in candidates}) == 1:  # all together suffice if any do
             everything, taken = trial, candidates
             trial = everything.copy()
             for victim in candidates:
