@@ -267,7 +267,7 @@ class Cluster:
         self._places: dict[int, Placement] = {}  # of requests that can be suspended
         self._leaving: dict[int, Stop] = {}  # running requests that write a last checkpoint, and why
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
-        self._due = self._wake_at = NEVER  # wake-up that the last decision requested, and the first event that is pending
+        self._due = self._wake_at = NEVER  # what the last decision requested; the first pending event
         self._wakes = 0
         self._wanted = Wakeup(env, self._decide_priority)
         self.process = env.process(self._run())
