@@ -173,6 +173,18 @@ class PlacementLog:
             self.note()
         return self._placements.pop(request, _NOWHERE)
 
+    def freed(self, now: int) -> None:
+        """Note that resources may have become free on any node."""
+        self.state[RISES] += 1
+        self.fresh[0] = [[now], [NEVER]]
+
+    def serve(self, stopped: int) -> None:
+        """Serve a compiled function that has *stopped* with this code, for single decisions."""
+        if stopped == FULL:
+            self.note()
+        else:
+            self.help(stopped)
+
     def help(self, stopped: int) -> None:
         """Serve a compiled loop that has *stopped* with this code."""
         if stopped == FULL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -14,7 +14,6 @@ from gridsim.errors import PolicyError, call, name_of
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
-from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE, no_bounds
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import RUNNING, TOTAL, begin_running, most_running
@@ -23,6 +22,7 @@ from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
+from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.protocols import (
     CapacityChange,
     LoopState,
@@ -181,6 +181,8 @@ class Plan:
         by copies of a plan.
     ranking : (n,) int64
         Order in which requests move when the plan is compressed by rank, ties in job order.
+    rests : (n,) int64
+        Row of what each suspended request keeps until its planned end; -1 for all others. Shared by copies of a plan.
 
     Notes
     -----
@@ -205,6 +207,7 @@ class Plan:
         "planned",
         "ranking",
         "requests",
+        "rests",
         "started",
         "tick",
         "times",
@@ -232,13 +235,14 @@ class Plan:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
         self.ranking: IntArray = np.zeros(n, dtype=np.int64)
+        self.rests: IntArray = np.full(n, -1, dtype=np.int64)
         self._log = placement_log
 
     @property
     def _queue(self) -> tuple[Any, ...]:
         """Arrays of the plan as a `gridsim.policy.admission.plan_cycle.PlanQueue`."""
         columns = self.requests.ties, self.need, self.estimate
-        ends = self.held, self.began, self.started, self.granted, self.broken, self.ranking
+        ends = self.held, self.began, self.started, self.granted, self.broken, self.ranking, self.rests
         return (self.waiting, self.planned, self.meta, self._order, *columns, *ends)
 
     @property
@@ -262,10 +266,7 @@ class Plan:
             stopped: int = self.meta.item(cycle.STOPPED)
             if stopped in (0, cycle.TO_RANK):
                 return answer
-            if stopped == FULL:
-                self._log.note()
-            else:
-                self._log.help(stopped)
+            self.log.serve(stopped)
 
     def _ensure(self, more_requests: int) -> None:
         """Allocate space for the maximum number of blocks: two bounds per request, four while one is moved."""
@@ -466,7 +467,7 @@ class Plan:
         self._set_waiting(rows, integer_column(self, "starts of an arrangement", starts, len(rows), least=0))
         assert holdings is not None
         self._log.holdings = holdings
-        self._log.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+        self._log.freed(now)  # by requests that moved
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))
@@ -480,8 +481,7 @@ class Plan:
         If any is absent, all waiting requests are placed again in planned order, requeued ones first by their previous
         start. If some only returned, the plan is compressed.
         """
-        assert self._log is not None
-        self._log.change(change, now)
+        self.log.change(change, now)
         for request in change.requeued:
             self.queue_again(request)
         self.meta[cycle.OVERRAN] |= bool(change.lost)
@@ -496,17 +496,17 @@ class Plan:
         self._set_waiting(np.insert(rows, at, request), np.insert(starts, at, start))
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time, on a machine of nodes."""
+    def log(self) -> PlacementLog:
+        """Placements, and allocations over time, on a machine of nodes."""
         assert self._log is not None
-        found: Holdings = self._log.holdings
+        found: PlacementLog = self._log
         return found
 
     def lift(self, places: IntArray, now: int) -> None:
         """Release all waiting requests, which `settle` then places in the order of these places."""
         rows, starts = self.order().copy(), self.planned_starts()
         held = rows[(starts >= 0) & (starts < NEVER)]
-        self.holdings.release_many(held, len(held), now)
+        self.log.holdings.release_many(held, len(held), now)
         self._set_waiting(rows[places], np.full(len(rows), -1, dtype=np.int64))
         self.meta[cycle.OVERRAN] = 1
 
@@ -515,36 +515,11 @@ class Plan:
         begin_running(self.held, self.meta, request, until, self.need[request])
         self.began[request] = now
 
-    def place_all(self, now: int, rests: Mapping[int, int]) -> None:
-        """Do what `settle` does after `lift`, with *rests*: rows of what suspended requests keep until they end."""
-        rows, none = self.order().copy(), np.zeros(0, dtype=np.int64)
-        self._set_waiting(none, none)
-        for request, end in zip(self.running().tolist(), self.expected_ends().tolist(), strict=True):
-            self.holdings.until(request, end, now)
-        for request in rests.values():
-            self.holdings.until(request, NEVER, now)
-        for request in rows.tolist():
-            self.reserve(request, self.earliest(request, now))
-            if request in rests:
-                self.hold_rests({request: rests[request]}, now)
-        self.meta[cycle.OVERRAN] = self.meta[cycle.FRONTIER] = self.meta[cycle.UNSETTLED] = 0
-
-    def hold_rests(self, rests: Mapping[int, int], now: int) -> None:
+    def hold_rests(self, now: int) -> None:
         """Hold what suspended requests keep until their planned ends."""
-        starts = self.starts() if rests else {}
-        for request, row in rests.items():
-            if request in starts:
-                self.holdings.until(row, min(NEVER, starts[request] + int(self.estimate[request])), now)
-
-    def learn_classes(self) -> None:
-        """Use the present demand classes."""
-        assert self._log is not None
-        self._log.learn()
-
-    def freed(self, now: int) -> None:
-        """Note that resources may be free on any node, for the next compression."""
-        assert self._log is not None
-        self._log.fresh[0] = [[now], [NEVER]]
+        for request, start in self.starts().items():
+            if (rest := int(self.rests[request])) >= 0:
+                self.log.holdings.until(rest, min(NEVER, start + int(self.estimate[request])), now)
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Remove waiting requests from the plan; all others keep their starts."""

@@ -77,6 +77,8 @@ class PlanQueue(NamedTuple):
         Latest end guaranteed to each request, and whether that guarantee is broken.
     ranks : (n,) int64
         Order of compression by rank.
+    rests : (n,) int64
+        Row of what each suspended request keeps until its planned end; -1 for all others.
     """
 
     waiting: IntArray
@@ -92,6 +94,7 @@ class PlanQueue(NamedTuple):
     granted: IntArray
     broken: Any
     ranks: IntArray
+    rests: IntArray
 
 
 # -- events ------------------------------------------------------------------------------------------------------------
@@ -232,6 +235,9 @@ def replan(now, queue, machine):  # type: ignore[no-untyped-def]
     release(machine, now, queue.waiting[first:last], last - first)
     for k in range(meta[RUNNING]):
         postpone(machine, now, running[1, k], running[0, k])
+    for k in range(meta[HEAD], meta[TAIL]):
+        if queue.rests[queue.waiting[k]] >= 0:
+            postpone(machine, now, queue.rests[queue.waiting[k]], NEVER)
     meta[TASK], meta[AT] = REPLAN, meta[HEAD]
 
 
@@ -323,6 +329,8 @@ def _place(now, queue, machine):  # type: ignore[no-untyped-def]
         if code:
             return code
         planned[meta[AT]] = new if new >= 0 else NEVER
+        if queue.rests[row] >= 0:
+            postpone(machine, now, queue.rests[row], min(NEVER, planned[meta[AT]] + estimate[row]))
         if new + estimate[row] > queue.granted[row]:
             queue.broken[row] = True
         meta[AT] += 1

@@ -27,6 +27,7 @@ from gridsim.policy.capabilities import (
 )
 from gridsim.policy.ordering import Fifo, InQueue
 from gridsim.policy.placement import First
+from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.preemption import by_class
 from gridsim.policy.protocols import (
@@ -40,22 +41,19 @@ from gridsim.policy.protocols import (
     Start,
     Stop,
     name_of,
-    representation,
     starting,
 )
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_cycle import ESTIMATE
 from gridsim.policy.scheduler.list_state import ListState
-from gridsim.policy.scheduler.machines import NodesMachine
 from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.scheduler.ordering_strategy import cycle_for
-from gridsim.policy.scheduler.run_predictions import Predictions
-from gridsim.record import Predictions as PredictionRecord
+from gridsim.policy.scheduler.run_predictions import Predicting, Predictions
 
 
 @dataclass(repr=False)
-class Backfilling:
+class Backfilling(Predicting):
     """Starts requests in the order of *ordering*, and backfills others that delay no reservation of *reserve*.
 
     Parameters
@@ -98,9 +96,6 @@ class Backfilling:
             raise ValueError(f"{self.reserve!r} keeps reservations between cycles: moldable?partition=rigid&reserve=…")
         if blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
             raise InputError("has no effect without backfilling: give reserve=easy", field="backfill_order")
-
-    def __repr__(self) -> str:
-        return representation(self)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -182,9 +177,7 @@ class Backfilling:
 
     def resume(self, before: Backfilling, rows: IntArray, submitted: int) -> IntArray:
         """Continue from a scheduler of the same policy in an earlier window of requests."""
-        assert isinstance(self._state, ListState)
-        assert isinstance(before._state, ListState)
-        return self._state.resume(before._state, rows, submitted)
+        return self._list.resume(before._list, rows, submitted)
 
     def quote(self, request: int, now: int) -> Quote:
         """Return a quote: every request is admitted."""
@@ -206,8 +199,7 @@ class Backfilling:
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record that nodes or GPUs are absent or have returned."""
-        assert isinstance(self._state, ListState)
-        self._state.capacity_changed(change, now)
+        self._list.capacity_changed(change, now)
 
     def ended(self, request: int, now: int) -> None:
         """Record that the request has ended."""
@@ -217,23 +209,6 @@ class Backfilling:
         elif self._predictions is not None:
             self._predictions.ended(request, now)
 
-    def predicted(self, request: int) -> int:
-        """Return the predicted run time of a running request, whole microseconds."""
-        assert self._predictions is not None
-        return self._predictions.predicted(request)
-
-    def corrected(self, request: int, now: int) -> int:
-        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds."""
-        assert self._predictions is not None
-        corrected = self._predictions.correct_exceeded(request)
-        self._state.corrected(request, self._predictions.expected_end(request))  # type: ignore[union-attr]  # it predicts
-        return corrected
-
-    def predictions(self) -> PredictionRecord:
-        """Return the first predictions, and the number of corrections."""
-        assert self._predictions is not None
-        return PredictionRecord(self._predictions.first, self._predictions.corrections)
-
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """Record that the request is expected to hold its cores until *expected_end*."""
         self._state.overran(request, expected_end, now)
@@ -241,14 +216,20 @@ class Backfilling:
     # -- preemption (`gridsim.policy.scheduler.preempting`) --------------------------------------------------------
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time."""
-        return self._list.holdings
-
-    @property
     def _list(self) -> ListState:
         assert isinstance(self._state, ListState)
         return self._state
+
+    @property
+    def log(self) -> PlacementLog:
+        """Placements, and allocations over time."""
+        return self._list.log
+
+    @property
+    def durations(self) -> IntArray:
+        """Planned run times of all requests, whole microseconds."""
+        found: IntArray = self._list.table[ESTIMATE]
+        return found
 
     def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
         """Return the starts up to the first request that does not fit now, and that request."""
@@ -259,27 +240,17 @@ class Backfilling:
 
     def holdings_for(self, request: int, now: int) -> Holdings:
         """Return a copy of the allocations."""
-        return self.holdings.copy()
-
-    def duration(self, request: int) -> int:
-        """Return the planned run time of a request, whole microseconds."""
-        return int(self._list.table[ESTIMATE, request])
-
-    def set_duration(self, request: int, duration: int) -> None:
-        """Change the planned run time of a waiting request."""
-        self._list.table[ESTIMATE, request] = duration
+        return self.log.holdings.copy()
 
     def resumed(self, request: int, began: int, paused: int) -> None:
         """Record that a run continues that was suspended, so that predictions count the time with cores."""
-        if self._predictions is not None:
-            self._predictions.began(request, began + paused)
-
-    def learn_classes(self) -> None:
-        """Use the present demand classes."""
-        self._list.machine.learn(0)
+        self._note_starts((request,), began + paused)
 
     def expect(self, request: int, end: int, now: int) -> None:
         """Set the expected end of a running request."""
+        self._expect(request, end)
+
+    def _expect(self, request: int, end: int) -> None:
         self._list.corrected(request, end)
 
     def set_aside(self, request: int, now: int) -> None:
@@ -292,14 +263,8 @@ class Backfilling:
 
     def begin(self, request: int, until: int, now: int) -> None:
         """Start a request with a claim."""
-        if self._predictions is not None:
-            self._predictions.began(request, now)
+        self._note_starts((request,), now)
         self._list.begin(request, until, now)
-
-    def released(self, now: int) -> None:
-        """Note that resources of a claim may be free."""
-        assert isinstance(self._list.machine, NodesMachine)
-        self._list.machine.freed()
 
     def settled(self, now: int) -> None:
         """Do nothing: reservations are valid for one cycle only."""
@@ -307,7 +272,5 @@ class Backfilling:
     def dispatch(self, now: int) -> Decision:
         """Run a scheduling cycle; without an event no request starts later."""
         started = self._cycle(now)
-        if self._predictions is not None:
-            for request in started:
-                self._predictions.began(request, now)
+        self._note_starts(started, now)
         return starting(self._starts(started)) if started else NOTHING

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
-from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.ordering import Shortest
+from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
@@ -296,12 +296,12 @@ class ListState:
         self.machine.hold(request, until, now, placement)
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time on a machine of nodes."""
+    def log(self) -> PlacementLog:
+        """Allocations over time on a machine of nodes, without requests that have ended."""
         assert isinstance(self.machine, NodesMachine)
         if self.ended_count:
             self._take_ends()
-        return self.machine.holdings
+        return self.machine.log
 
     @contextmanager
     def in_strict_order(self) -> Iterator[None]:
@@ -332,10 +332,8 @@ class ListState:
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""
-        assert isinstance(self.machine, NodesMachine)
         self.blocked, self._unsteady, self._now = False, True, now
-        self._take_ends()
-        self.machine.change(change, now)
+        self.log.change(change, now)
 
     def ended(self, request: int, now: int) -> None:
         """Record that a running request has released its cores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,44 @@ from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import corrects_by_rule, predicts_in_columns, uses_run_times
 from gridsim.policy.prediction import Clairvoyant
-from gridsim.policy.protocols import call, name_of
+from gridsim.policy.protocols import call, name_of, representation
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.runtime_history import CORRECTIONS, FIRST, PRESENT, REQUEST, RUN, Histories, correct, learn, predict
+from gridsim.record import Predictions as PredictionRecord
+
+
+class Predicting:
+    """Base of schedulers that plan with predicted run times, or else with the requested walltimes."""
+
+    _predictions: Any  # None without predictions
+
+    def __repr__(self) -> str:
+        return representation(self)
+
+    def predicted(self, request: int) -> int:
+        """Return the predicted run time of a running request, whole microseconds."""
+        found: int = self._predictions.predicted(request)
+        return found
+
+    def corrected(self, request: int, now: int) -> int:
+        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds."""
+        corrected: int = self._predictions.correct_exceeded(request)
+        self._expect(request, self._predictions.expected_end(request))
+        return corrected
+
+    def predictions(self) -> PredictionRecord:
+        """Return the first predictions, and the number of corrections."""
+        return PredictionRecord(self._predictions.first, self._predictions.corrections)
+
+    def _expect(self, request: int, end: int) -> None:
+        """Set the expected end of a running request."""
+        raise NotImplementedError
+
+    def _note_starts(self, requests: Iterable[int], now: int) -> None:
+        """Record that requests have started."""
+        if self._predictions is not None:
+            for request in requests:
+                self._predictions.began(request, now)
 
 
 class Predictions:
