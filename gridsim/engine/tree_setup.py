@@ -13,6 +13,7 @@ from gridsim.engine.setup import CompiledRun, Setup
 from gridsim.engine.tree_loop import Jobs
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.tree import TreeOptions
+from gridsim.errors import name_of
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import most_running
 from gridsim.model.network import Network
@@ -30,7 +31,7 @@ from gridsim.policy.balancing import (
     RoundRobin,
 )
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.protocols import LoopState, name_of
+from gridsim.policy.protocols import LoopState
 from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 

@@ -15,7 +15,7 @@ from gridsim.entities.dag import DagJob, DagJobs
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Router, Split
-from gridsim.errors import InputError, not_modelled
+from gridsim.errors import InputError, call, name_of, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.demand import Demands
@@ -29,7 +29,6 @@ from gridsim.policy.capabilities import adapted, begin, capabilities_of, compare
 from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.scheduler.preempting import Preempting
 

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim import registry
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import InputError, call, policy_error
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import begin, compares_quotes, first_of
 from gridsim.policy.copies import per_cluster_copy
-from gridsim.policy.protocols import call, name_of
 
 __all__ = [
     "CheapestGuarantee",
@@ -387,7 +386,7 @@ class Scored:
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         scores = [call(self.scoring, "score", piece, child, now) for child in children]
         if wrong := [score for score in scores if not isinstance(score, Real) or score != score]:
-            raise PolicyError(f"{name_of(self.scoring)} scores a child with {wrong[0]!r}; expected numbers")
+            raise policy_error(self.scoring, f"scores a child with {wrong[0]!r}; expected numbers")
         return _first_least(scores)
 
 
@@ -401,7 +400,7 @@ def pick_of(balancer: Any, piece: PieceState, children: Sequence[Any], now: int)
     """
     index = call(balancer, "pick", piece, children, now)
     if not isinstance(index, int | np.integer) or not 0 <= index < len(children):
-        raise PolicyError(f"{name_of(balancer)} picked {index!r} of {len(children)} children")
+        raise policy_error(balancer, f"picked {index!r} of {len(children)} children")
     return int(index)
 
 

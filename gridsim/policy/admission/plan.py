@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from gridsim.errors import PolicyError, call, name_of
+from gridsim.errors import PolicyError, call, policy_error
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
@@ -72,7 +72,7 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
             return found
         wrong = "" if offer is None or is_own(admission) else _why_no_offer(admission, offer, request, plan, now)
     if wrong:
-        raise PolicyError(f"{name_of(admission)} {wrong}, for request {request} at {now / MICROSECOND} s")
+        raise policy_error(admission, f"{wrong}, for request {request} at {now / MICROSECOND} s")
     return found
 
 

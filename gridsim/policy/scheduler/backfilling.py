@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import (
@@ -40,7 +40,6 @@ from gridsim.policy.protocols import (
     Quote,
     Start,
     Stop,
-    name_of,
     starting,
 )
 from gridsim.policy.queue import ClusterView

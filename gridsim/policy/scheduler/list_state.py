@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, policy_error
 from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
@@ -18,7 +18,7 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.ordering import Shortest
 from gridsim.policy.placement_bridge import PlacementLog
-from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
 from gridsim.policy.scheduler import linear_priority, list_cycle
@@ -107,9 +107,10 @@ class ListState:
         self._totals = cluster.totals
         lanes = lanes_of(rule, Queue(requests, np.arange(n)))
         if lanes.due is not None:
-            raise PolicyError(
-                f"{name_of(rule)} returned due instants, which backfilling does not support: its reservations last "
-                f"one scheduling cycle; use moldable?partition=rigid&reserve=…"
+            raise policy_error(
+                rule,
+                "returned due instants, which backfilling does not support: its reservations last "
+                "one scheduling cycle; use moldable?partition=rigid&reserve=…",
             )
         self._rule, self._capacity = rule, lanes.capacity
         busy = (most_running(cluster.cores, n) if cluster.demands is None else n) + 1

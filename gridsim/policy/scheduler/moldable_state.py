@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, call, policy_error
 from gridsim.machine import verbs
 from gridsim.machine.moldable_demands import OWN_FITS, SizeClasses
 from gridsim.machine.pool import PoolProfile
@@ -19,7 +19,7 @@ from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import LoopState, Placement, Start, call, integer_column, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import LoopState, Placement, Start, integer_column, lanes_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import core_count_choice as sizes
 from gridsim.policy.scheduler import moldable_cycle
@@ -82,9 +82,10 @@ class Shapes:
         choices = partition.choices
         counted = choices == "all" or (isinstance(choices, int | np.integer) and choices >= 1)
         if not counted or partition.grid not in ("geometric", "linear"):
-            raise PolicyError(
-                f"{name_of(partition)} has choices {partition.choices!r} and grid {partition.grid!r}; expected "
-                "a number of sizes from 1 or all, and geometric or linear"
+            raise policy_error(
+                partition,
+                f"has choices {partition.choices!r} and grid {partition.grid!r}; expected "
+                "a number of sizes from 1 or all, and geometric or linear",
             )
         choices = 0 if choices == "all" else int(min(choices, max(cores, 1)))  # no range has more sizes
         scratch: IntArray = np.zeros(max(cores, 1) + 1, dtype=np.int64)
