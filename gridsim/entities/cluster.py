@@ -914,7 +914,7 @@ class Cluster:
         self._schedule_end(request, now, now)
 
     def _schedule_end(self, request: int, began: int, now: int) -> None:
-        """Schedule the end of a run that *began* then, without its suspensions, and the checks of when it takes longer."""
+        """Schedule the end of a run, and checks of its estimate; without suspensions it *began* at that instant."""
         runtime, estimate = self._runtime[request], self._estimate[request]
         if runtime > estimate and self._extend:
             self._watch(request, max(0, began + estimate - now), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -221,11 +221,10 @@ class RandomChild:
 
 
 @dataclass
-class PowerOfTwo:
-    """The less loaded of two random children."""
+class _Around:
+    """Balancer that lets another one choose among some of the children."""
 
     balancer: Any = field(default_factory=ExpectedQueue)
-    _rng: Generator = field(init=False, repr=False, compare=False)
 
     @property
     def quotes(self) -> bool:
@@ -236,13 +235,20 @@ class PowerOfTwo:
         self._rng = rng
         begin(self.balancer, rng)
 
+    def _pick_of(self, some: Sequence[int], piece: PieceState, children: Sequence[ChildState], now: int) -> int:
+        return some[pick_of(self.balancer, piece, [children[index] for index in some], now)]
+
+
+@dataclass
+class PowerOfTwo(_Around):
+    """The less loaded of two random children."""
+
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         if len(children) == 1:
             return 0
         one = int(self._rng.integers(len(children)))
         other = int(self._rng.integers(len(children) - 1))
-        pair = sorted((one, other + (other >= one)))
-        return pair[pick_of(self.balancer, piece, [children[index] for index in pair], now)]
+        return self._pick_of(sorted((one, other + (other >= one))), piece, children, now)
 
 
 @dataclass
@@ -281,23 +287,13 @@ class EarliestStart:
 
 
 @dataclass
-class DataLocal:
+class DataLocal(_Around):
     """Least delay of the tasks' input data from the clusters of their predecessors, then the shortest queue."""
-
-    balancer: Any = field(default_factory=ExpectedQueue)
-
-    @property
-    def quotes(self) -> bool:
-        """True if the inner balancer compares quotes of clusters."""
-        return compares_quotes(self.balancer)
-
-    def setup(self, rng: Generator) -> None:
-        begin(self.balancer, rng)
 
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         delays = [self._nearest(piece, child) for child in children]
         near = [index for index, delay in enumerate(delays) if delay == min(delays)]
-        return near[pick_of(self.balancer, piece, [children[index] for index in near], now)]
+        return self._pick_of(near, piece, children, now)
 
     def _nearest(self, piece: PieceState, child: ChildState) -> int:
         """Return the least delay to a cluster that could run the widest task of a kind of the piece."""
@@ -306,8 +302,28 @@ class DataLocal:
         )
 
 
+class _ByBid:
+    """Balancer that compares quotes of clusters."""
+
+    quotes: ClassVar[bool] = True
+
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
+        """Return the child above the cluster with the best bid; the first one, which rejects the job, without bids."""
+        ((kind, cores),) = piece.widest.items()
+        bids = [
+            (self._preference(bid), index)
+            for index, child in enumerate(children)
+            for cluster in _eligible(child, kind, cores)
+            if (bid := cluster.bid(piece)) is not None
+        ]
+        return min(bids)[1] if bids else 0
+
+    def _preference(self, bid: Bid) -> tuple[bool | int | float, ...]:
+        return not bid.accepted, bid.granted, bid.kills, bid.start
+
+
 @dataclass
-class EarliestGuarantee:
+class EarliestGuarantee(_ByBid):
     """The cluster that guarantees the earliest end, of all clusters below the router.
 
     Notes
@@ -326,14 +342,9 @@ class EarliestGuarantee:
     plans: guaranteed or conservative policies.
     """
 
-    quotes: ClassVar[bool] = True
-
-    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
-        return _best_bid(piece, children, _by_promise)
-
 
 @dataclass
-class CheapestGuarantee:
+class CheapestGuarantee(_ByBid):
     """The cluster with the lowest charge for a guarantee that the user accepts: rate times cores times estimate.
 
     Notes
@@ -342,33 +353,8 @@ class CheapestGuarantee:
     one, whatever the charge.
     """
 
-    quotes: ClassVar[bool] = True
-
-    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
-        return _best_bid(piece, children, _by_charge)
-
-
-_Preference = tuple[bool | int | float, ...]
-
-
-def _by_promise(bid: Bid) -> _Preference:
-    return not bid.accepted, bid.granted, bid.kills, bid.start
-
-
-def _by_charge(bid: Bid) -> _Preference:
-    return not bid.accepted, bid.granted >= NEVER, bid.charge, bid.granted, bid.kills, bid.start
-
-
-def _best_bid(piece: PieceState, children: Sequence[ChildState], preference: Callable[[Bid], _Preference]) -> int:
-    """Return the child above the cluster with the best bid; the first child, which rejects the job, without bids."""
-    ((kind, cores),) = piece.widest.items()
-    bids = [
-        (preference(bid), index)
-        for index, child in enumerate(children)
-        for cluster in _eligible(child, kind, cores)
-        if (bid := cluster.bid(piece)) is not None
-    ]
-    return min(bids)[1] if bids else 0
+    def _preference(self, bid: Bid) -> tuple[bool | int | float, ...]:
+        return not bid.accepted, bid.granted >= NEVER, bid.charge, bid.granted, bid.kills, bid.start
 
 
 @dataclass

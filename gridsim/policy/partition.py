@@ -29,8 +29,16 @@ def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
     return allowed
 
 
+class _AnySize:
+    """Partition with all sizes of the range of a request, which for rigid ones is one size."""
+
+    def columns(self, requests: Requests) -> Limits:
+        """Return the limits for compiled cycles."""
+        return limits.limits_of(requests, limits.ANY)
+
+
 @dataclass
-class Rigid:
+class Rigid(_AnySize):
     """Every job gets its requested cores."""
 
     choices: ClassVar[int] = 1
@@ -40,13 +48,9 @@ class Rigid:
     def limits(self, queue: Queue, now: float) -> IntArray:
         return queue.requests.cores[queue.rows]
 
-    def columns(self, requests: Requests) -> Limits:
-        """Return the limits for compiled cycles: every request has one size."""
-        return limits.limits_of(requests, limits.ANY)
-
 
 @dataclass
-class Greedy:
+class Greedy(_AnySize):
     """The number of cores in the job's range with the earliest end.
 
     Parameters
@@ -66,10 +70,6 @@ class Greedy:
 
     def limits(self, queue: Queue, now: float) -> IntArray:
         return queue.requests.maximum[queue.rows]
-
-    def columns(self, requests: Requests) -> Limits:
-        """Return the limits for compiled cycles: any size."""
-        return limits.limits_of(requests, limits.ANY)
 
 
 @dataclass
