@@ -53,11 +53,9 @@ class Users(Protocol):
 
     def began(self, request: int) -> None:
         """Notify the users that a request has started."""
-        ...
 
     def over(self, request: int) -> None:
         """Notify the users that a request has ended or was rejected."""
-        ...
 
 
 class Piece:

@@ -39,36 +39,29 @@ class TreeOptions(Protocol):
     @property
     def overrun(self) -> str:
         """Action at the walltime: kill or extend."""
-        ...
 
     @property
     def instant(self) -> Mode:
         """Batched or per-event decisions."""
-        ...
 
     @property
     def seed(self) -> int:
         """Seed of the random streams."""
-        ...
 
     @property
     def balancer(self) -> Any:
         """Balancer that selects the child for a piece."""
-        ...
 
     @property
     def failures(self) -> Failures | None:
         """Failures of nodes and GPUs."""
-        ...
 
     @property
     def split(self) -> Split:
         """Splitting of a piece that fits on no child."""
-        ...
 
     def tick_of(self, workload: Workload) -> float:
         """Return the unit that durations are rounded up to, s."""
-        ...
 
 
 def clusters_of(

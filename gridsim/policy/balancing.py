@@ -69,15 +69,12 @@ class ClusterState(Protocol):
 
     def remaining(self) -> int:
         """Return the queued work and the remaining work of running tasks."""
-        ...
 
     def earliest_start(self, cores: int) -> int:
         """Return when a request for *cores* cores could start behind all waiting requests, whole microseconds."""
-        ...
 
     def bid(self, piece: Any) -> Bid | None:
         """Return the cluster's offer for a job now, None if it rejects the job. Its state does not change."""
-        ...
 
 
 class PieceState(Protocol):
@@ -88,16 +85,13 @@ class PieceState(Protocol):
     @property
     def work(self) -> int:
         """Cores times estimate of all tasks, core-microseconds."""
-        ...
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of the tasks."""
-        ...
 
     def delay_to(self, cluster: Any) -> int:
         """Return the sum of the delays of data from predecessors that are already assigned, whole microseconds."""
-        ...
 
 
 class ChildState(Protocol):
@@ -105,7 +99,6 @@ class ChildState(Protocol):
 
     def leaves(self) -> Sequence[ClusterState]:
         """Return the clusters at or below the child."""
-        ...
 
 
 _Load = tuple[int, int]

@@ -38,18 +38,15 @@ class Predictor(Protocol):
 
     def setup(self, rng: Generator) -> None:
         """Initialise the state for a run."""
-        ...
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
         """Return one prediction, s, per request that is submitted *now*, in job order; infinity means as requested.
 
         Predictions are limited to the range from one tick to the requested walltime, and rounded down to whole ticks.
         """
-        ...
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
         """Record that these requests ended *now*, in this order, after *ran* seconds, at most their estimates."""
-        ...
 
 
 @dataclass
@@ -178,7 +175,6 @@ class Corrector(Protocol):
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
         """Return seconds, above *present*; *times* counts from 1, *first* is the first prediction."""
-        ...
 
 
 class Compiled:

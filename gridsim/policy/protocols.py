@@ -36,7 +36,6 @@ class Ordering(Protocol):
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """Return one number per request, lower first; ties by job order. *now* is in seconds; NaN is an error."""
-        ...
 
 
 class Lanes(NamedTuple):
@@ -63,7 +62,6 @@ class ReservationRule(Protocol):
 
     def lanes(self, queue: Queue) -> Lanes:
         """Return the lanes of the requests; called once for all requests that may be submitted."""
-        ...
 
 
 class Partition(Protocol):
@@ -82,7 +80,6 @@ class Partition(Protocol):
         The request's own range takes precedence over this limit. ``queue.state`` has ``total``, the number of cores,
         and ``running``, the running requests as a queue whose state has ``began`` and ``expected`` ends, s.
         """
-        ...
 
 
 class PlannedStarts(NamedTuple):
@@ -203,7 +200,6 @@ class PlacementRule(Protocol):
 
     def scores(self, task: Mapping[str, int], nodes: Nodes) -> FloatArray:
         """Return one number per node, lower first; *task* has the demand of each task, with ``gpu`` in thousandths."""
-        ...
 
 
 class Start(NamedTuple):
@@ -522,31 +518,24 @@ class Scheduler(Protocol):
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run."""
-        ...
 
     def ended(self, request: int, now: int) -> None:
         """Record that the running request has ended and released its cores."""
-        ...
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """Record that the running request reached its estimate and continues until *expected_end* or later."""
-        ...
 
     def settled(self, now: int) -> None:
         """Record that all ends of this instant have been reported."""
-        ...
 
     def quote(self, request: int, now: int) -> Quote | None:
         """Return the answer to a new request; None rejects it."""
-        ...
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """Admit the quoted request; return the running requests that are stopped for it, before the next arrival."""
-        ...
 
     def dispatch(self, now: int) -> Decision:
         """Return the starts, stops and withdrawals at this instant, and the instant of the next decision."""
-        ...
 
 
 def representation(policy: Any) -> str:

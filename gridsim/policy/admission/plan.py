@@ -50,7 +50,6 @@ class Admission(Protocol):
 
         *plan* must not be changed.
         """
-        ...
 
 
 def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:

@@ -103,8 +103,7 @@ class ListState:
         requests = cluster.requests
         n = len(requests)
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
-        self._tick = cluster.tick / 1e6
-        self._totals = cluster.totals
+        self._cluster = cluster
         lanes = lanes_of(rule, Queue(requests, np.arange(n)))
         if lanes.due is not None:
             raise policy_error(
@@ -461,11 +460,8 @@ class ListState:
 
     def queue(self, rows: IntArray) -> Queue:
         """Return requests as an ordering sees them."""
-        total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
         predicted = None if self._predictions is None else self._predictions.present
-        running = Queue(self.requests, self.running[1, : self.meta[RUNNING]])
-        known = {"free": total - held, "total": total, "totals": self._totals, "running": running, "tick": self._tick}
-        return Queue(self.requests, rows, known, predicted)
+        return self._cluster.queue(rows, self.running[1, : self.meta[RUNNING]], int(self.meta[HELD]), predicted)
 
     def available(self, now: int) -> int:
         """Return the free cores in a cycle at an instant; 1 for machines with several resources."""

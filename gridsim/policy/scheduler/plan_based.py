@@ -132,7 +132,7 @@ class Planned(Predicting):
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: an empty plan."""
-        self._requests, self._totals = cluster.requests, cluster.totals
+        self._requests, self._cluster = cluster.requests, cluster
         placement_log = None if cluster.demands is None else PlacementLog(holdings_of(cluster, self.placement, rng))
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, placement_log)
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
@@ -403,11 +403,9 @@ class Planned(Predicting):
         self._plan.begin(request, until, now)
 
     def _queue(self, rows: IntArray) -> Queue:
-        total, running = self._plan.cores, self._plan.running()
+        running = self._plan.running()
         predicted = None if self._predictions is None else self._predictions.present
-        state: dict[str, Any] = {"free": total - int(self._plan.need[running].sum()), "total": total}
-        state |= {"totals": self._totals, "running": Queue(self._requests, running)}
-        return Queue(self._requests, rows, state, predicted)
+        return self._cluster.queue(rows, running, int(self._plan.need[running].sum()), predicted)
 
     def dispatch(self, now: int) -> Decision:
         """Return the requests whose planned start is now; the next decision is due at the next planned start."""
