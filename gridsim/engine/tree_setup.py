@@ -21,15 +21,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
-from gridsim.policy.balancing import (
-    DataLocal,
-    EarliestStart,
-    ExpectedQueue,
-    LeastUtilised,
-    PowerOfTwo,
-    RandomChild,
-    RoundRobin,
-)
+from gridsim.policy import balancing
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.protocols import LoopState
 from gridsim.policy.scheduler import list_cycle
@@ -66,9 +58,9 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
         return ""
     balancer = make_balancer(options.balancer)
     kinds = 1 if workload.tasks is None else len(workload.tasks.kinds)
-    if type(balancer) is RoundRobin and kinds > _KINDS_IN_TURN:
+    if type(balancer) is balancing.RoundRobin and kinds > _KINDS_IN_TURN:
         return f"tasks of {kinds} kinds take turns"
-    if type(balancer) is EarliestStart and workload.tasks is not None:
+    if type(balancer) is balancing.EarliestStart and workload.tasks is not None:
         return f"{name_of(balancer)} reads the queue, and the workload has DAG jobs"
     return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is evaluated in Python"
 
@@ -91,21 +83,25 @@ def _how(balancer: Any, options: TreeOptions) -> IntArray | None:
     how: IntArray = np.zeros(routing.OLDEST + 1, dtype=np.int64)
     how[routing.BY_KIND] = options.split == "kind-group"
     inner = balancer
-    if type(balancer) in (PowerOfTwo, DataLocal):
-        how[routing.PAIR if type(balancer) is PowerOfTwo else routing.NEAR], inner = 1, balancer.balancer
-        if type(inner) is not ExpectedQueue:
+    if type(balancer) in (balancing.PowerOfTwo, balancing.DataLocal):
+        how[routing.PAIR if type(balancer) is balancing.PowerOfTwo else routing.NEAR], inner = 1, balancer.balancer
+        if type(inner) is not balancing.ExpectedQueue:
             return None
-    if type(inner) is ExpectedQueue:
+    if type(inner) is balancing.ExpectedQueue:
         how[routing.BALANCER] = EXPECTED
         how[routing.WORK] = ("unfinished", "queued", "remaining").index(inner.work)
         how[routing.CANDIDATE], how[routing.ANY] = inner.include_candidate, inner.advertise == "any"
         return how
-    numbers = {RoundRobin: IN_TURN, RandomChild: routing.DRAWN, LeastUtilised: LEAST_UTILISED}
-    numbers[EarliestStart] = routing.FIRST_START
+    numbers = {
+        balancing.RoundRobin: IN_TURN,
+        balancing.RandomChild: routing.DRAWN,
+        balancing.LeastUtilised: LEAST_UTILISED,
+    }
+    numbers[balancing.EarliestStart] = routing.FIRST_START
     if type(inner) not in numbers:
         return None
     how[routing.BALANCER] = numbers[type(inner)]
-    how[routing.WEIGHTED] = type(inner) is RandomChild and inner.weighted
+    how[routing.WEIGHTED] = type(inner) is balancing.RandomChild and inner.weighted
     return how
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from gridsim.errors import PolicyError, call, policy_error
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
+from gridsim.machine.njit import as_python
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.pool_plan import SIZE, no_bounds
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
@@ -20,7 +21,7 @@ from gridsim.machine.running_set import RUNNING, TOTAL, begin_running, most_runn
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
-from gridsim.policy.admission.trial_on_nodes import NodeSearch
+from gridsim.policy.admission.trial_on_nodes import NodeTrial
 from gridsim.policy.capabilities import is_own
 from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.protocols import (
@@ -124,6 +125,10 @@ class Search(NamedTuple):
         Profile of the running requests alone, with space for all others.
     ties : (2, requests) int64
         Keys of the job order that precede the row number, of all requests.
+    holdings : Holdings or None
+        Allocations of the present plan, on a machine of nodes or several pools; a search works on copies.
+    now : int
+        Present instant, whole microseconds; only with *holdings*.
     """
 
     rows: IntArray
@@ -136,16 +141,23 @@ class Search(NamedTuple):
     free: IntArray
     size: int
     ties: IntArray
+    holdings: Holdings | None = None
+    now: int = 0
 
     def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
         """Return the offer for the new request with the plan that a compiled search finds."""
-        trial = pool_trial(tuple(self))
-        price = search(trial, *arguments)
+        if self.holdings is None:
+            trial = pool_trial(tuple(self[:-2]))
+            price, holdings = search(trial, *arguments), None
+            starts = trial.found
+        else:
+            trial = NodeTrial(self)
+            price = as_python(search)(trial, *arguments)
+            starts, holdings = trial.found
         if price == np.inf:
             return None
-        starts = trial.found
         order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order]), price=price)
+        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order], holdings), price=price)
 
 
 class Plan:
@@ -188,30 +200,6 @@ class Plan:
     All instants are whole microseconds. A request is planned with its estimate; true run times are unknown here. The
     compiled event loop changes plans with the same functions (`gridsim.policy.admission.plan_cycle`).
     """
-
-    __slots__ = (
-        "_bounds",
-        "_log",
-        "_order",
-        "began",
-        "broken",
-        "cores",
-        "estimate",
-        "free",
-        "granted",
-        "held",
-        "kills",
-        "meta",
-        "need",
-        "planned",
-        "ranking",
-        "requests",
-        "rests",
-        "started",
-        "tick",
-        "times",
-        "waiting",
-    )
 
     def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND, placement_log: Any = None) -> None:
         n = len(requests)
@@ -385,7 +373,7 @@ class Plan:
         self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
-    def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
+    def search(self, request: int, deadline: int, now: int) -> Search:
         """Return a `Search` for a plan with *request* that ends by *deadline* (`NEVER` for any time).
 
         Raises
@@ -394,9 +382,8 @@ class Plan:
             If *request* is no row: a compiled function would read outside the columns.
         """
         found = cycle.requested(request, deadline, self._checked(request, now), self._queue, self.requests.submit)
-        if self._log is not None:
-            return NodeSearch._make((*found[:6], self.requests.ties, self._log.holdings, now))
-        return Search(*found)
+        search = Search(*found)
+        return search if self._log is None else search._replace(holdings=self._log.holdings, now=now)
 
     def promised(self, search: Any) -> Promised:
         """Return the requests of a search as orderings see them; deadlines are the guaranteed ones, kept or broken."""
