@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,9 @@ from gridsim.entities.tree import TreeOptions
 from gridsim.errors import name_of
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import most_running
-from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.random_streams import stream
-from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy import balancing
 from gridsim.policy.balancing import balancer as make_balancer
@@ -185,7 +184,7 @@ class CompiledTreeRun(CompiledRun):
         if tasks is not None and not network.free:
             source = np.repeat(np.arange(n), np.diff(edge_first))
             for row, height in enumerate(levels):
-                delays[row] = _delays(network, tasks.runtime[source], height, run.tick, tasks.volume)
+                delays[row] = network.delays(tasks.runtime[source], height, run.tick, tasks.volume)
         needs, needs_first = _needs(edge_first, edge_to) if looked_back else (np.zeros((2, 0)), np.zeros(1))
         return Routes(
             nodes=nodes,
@@ -297,14 +296,6 @@ def _levels(platform: Platform) -> tuple[list[int], IntArray]:
     places = {height: place for place, height in enumerate(heights)} | {0: NOWHERE}
     level = [[places[between[one, other]] for other in names] for one in names]
     return heights, np.array(level, dtype=np.int64)
-
-
-def _delays(network: Network, runtime: IntArray, levels: int, tick: int, volume: FloatArray | None) -> IntArray:
-    """Return the delays of edges, whole microseconds; *runtime* is that of the task from which each edge comes."""
-    if network.transfer != "files":
-        return network.delays(runtime, levels, tick)
-    sent: Iterator[float | None] = iter([None] * len(runtime) if volume is None else volume.tolist())
-    return np.array([network.delay(one, levels, tick, next(sent)) for one in runtime.tolist()], dtype=np.int64)
 
 
 def _needs(edge_first: IntArray, edge_to: IntArray) -> tuple[IntArray, IntArray]:

@@ -465,7 +465,7 @@ class Cluster:
         asked = int(self._requests.deadline[request])
         if offer.granted >= NEVER or offer.granted <= asked:
             return True
-        return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
+        return offer.granted <= self._outcome.latest_taken(request, int(self._requests.submit[request]), asked)
 
     def _kill(self, request: int, now: int, by: int, *, again: bool = True) -> None:
         """Stop a running request in favour of the request *by*; it waits, and may run *again*."""

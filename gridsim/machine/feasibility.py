@@ -205,29 +205,21 @@ def refusals(classes, empty):  # type: ignore[no-untyped-def]
     fits, ordered = np.zeros(empty.shape[0], dtype=np.int64), np.zeros(empty.shape[0], dtype=np.int64)
     for c in range(found.shape[0]):
         shape = classes.shape[c]
-        hosts, most_nodes = classes.hosts[shape[floors.HOSTS]], shape[floors.MAX_NODES]
-        together, unlimited, able = 0, 0, 0
+        hosts, tasks = classes.hosts[shape[floors.HOSTS]], shape[floors.TASKS]
+        unlimited, able = 0, 0
         for n in range(empty.shape[0]):
             fits[n] = 0
             if hosts[n]:
-                most = fit(empty[n], classes, c, empty.shape[1] - classes.each.shape[1] - 1, shape[floors.TASKS])
+                most = fit(empty[n], classes, c, empty.shape[1] - classes.each.shape[1] - 1, tasks)
                 fits[n] = min(most, shape[floors.PER_NODE])
                 unlimited += most
-                together += fits[n]
                 able += fits[n] > 0
-        if shape[floors.TASKS] == 0:
+        if tasks == 0:
             continue
         if unlimited == 0:
             found[c] = ONE
-        elif unlimited < shape[floors.TASKS]:
+        elif unlimited < tasks:
             found[c] = ALL
-        elif (
-            together < shape[floors.TASKS]
-            or able < shape[floors.MIN_NODES]
-            or (
-                able > shape[floors.MAX_NODES]
-                and largest(fits, hosts, ordered, shape[floors.MAX_NODES]) < shape[floors.TASKS]
-            )
-        ):
+        elif able < shape[floors.MIN_NODES] or largest(fits, hosts, ordered, shape[floors.MAX_NODES]) < tasks:
             found[c] = LIMITS
     return found

@@ -213,6 +213,11 @@ class Requests:
         """Columns that change at submission, as memoryviews: assigning plain numbers takes half the time of arrays."""
         return self.submit.data, self.ready.data, self.deadline.data
 
+    def own(self, label: str, request: int, default: int) -> int:
+        """Return the value of a request in a label, or a default for one without a value."""
+        column = self.labels.get(label)
+        return default if column is None or column[request] < 0 else int(column[request])
+
     def in_order(self, rows: IntArray, keys: IntArray | FloatArray | None = None) -> IntArray:
         """Return indices that sort requests by key, if any, then by job order."""
         return in_order(rows, None if self.by_row else self.ties, keys)

@@ -146,16 +146,12 @@ class Search(NamedTuple):
 
     def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
         """Return the offer for the new request with the plan that a compiled search finds."""
-        if self.holdings is None:
-            trial = pool_trial(tuple(self[:-2]))
-            price, holdings = search(trial, *arguments), None
-            starts = trial.found
-        else:
-            trial = NodeTrial(self)
-            price = as_python(search)(trial, *arguments)
-            starts, holdings = trial.found
+        on_nodes = self.holdings is not None
+        trial: Any = NodeTrial(self) if on_nodes else pool_trial(tuple(self[:-2]))
+        price = (as_python(search) if on_nodes else search)(trial, *arguments)
         if price == np.inf:
             return None
+        starts, holdings = trial.found if on_nodes else (trial.found, None)
         order = in_order(self.rows, self.ties, starts)
         return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order], holdings), price=price)
 
@@ -314,11 +310,6 @@ class Plan:
         self.began[rows[kept]] = before.began[kept]
         return self.waiting
 
-    @property
-    def is_on_nodes(self) -> bool:
-        """True if requests have placements, on nodes or in several pools."""
-        return self._log is not None
-
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
 
@@ -338,11 +329,6 @@ class Plan:
     def expected_ends(self) -> IntArray:
         """Return their expected ends, whole microseconds, in the same order; a view."""
         return readable(self.held[0, : self.meta[RUNNING]])
-
-    @property
-    def running_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Running requests for compiled choices of sizes: by expected end, counts, cores, and starts."""
-        return self.held, self.meta, self.need, self.began
 
     def order(self) -> IntArray:
         """Return the waiting requests by planned start, then job order; a view."""

@@ -85,13 +85,9 @@ class NodeTrial:
         costs = np.array([self.cost[0], most])
         given = jobs, step, costs, self._jobs, self.starts
         while stopped := _place_all(*given, held.floor, held.classes, held.sketch, held.rule):
-            if stopped < STOP_LATE:
-                held.grow(stopped)
-            elif stopped == STOP_RULE:
-                assert held.outside is not None
-                held.outside(held, int(self.rows[jobs[step[AT]]]))
-            else:
+            if stopped in (STOP_LATE, STOP_DEAR):
                 break
+            held.help(stopped, int(self.rows[jobs[step[AT]]]) if stopped == STOP_RULE else -1)
         self.cost[0], self.state[LATE] = costs[0], stopped == STOP_LATE
         return int(step[AT])
 

@@ -11,20 +11,7 @@ from numpy.random import Generator
 from gridsim.errors import InputError, name_of
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import IntArray
-from gridsim.policy.capabilities import (
-    ages,
-    begin,
-    blocks,
-    corrects_by_rule,
-    counts_in_columns,
-    draws_alone,
-    is_own,
-    keeps_holders,
-    of_ordering,
-    predicts_in_columns,
-    scope_of,
-    uses_run_times,
-)
+from gridsim.policy import capabilities as parts
 from gridsim.policy.ordering import Fifo, InQueue
 from gridsim.policy.placement import First
 from gridsim.policy.placement_bridge import PlacementLog
@@ -91,15 +78,15 @@ class Backfilling(Predicting):
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
-        if keeps_holders(self.reserve):
+        if parts.keeps_holders(self.reserve):
             raise ValueError(f"{self.reserve!r} keeps reservations between cycles: moldable?partition=rigid&reserve=…")
-        if blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
+        if parts.blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
             raise InputError("has no effect without backfilling: give reserve=easy", field="backfill_order")
 
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities, which depend on the parts."""
-        can, scope = of_ordering(self.ordering), scope_of(self.ordering)
+        can, scope = parts.of_ordering(self.ordering), parts.scope_of(self.ordering)
         predicts = not isinstance(self.predict, Requested)
         in_python = self._in_python()
         able: dict[Any, bool] = {"pool": not in_python, "nodes": not in_python and not self._picks}
@@ -113,54 +100,56 @@ class Backfilling(Predicting):
             in_python=in_python,
             predicts=predicts,
             vectors=True,
-            oracle=uses_run_times(self.predict),
+            oracle=parts.uses_run_times(self.predict),
         )
 
     def _by_row(self) -> bool:
         """Return whether its decisions depend only on data of the requests, which can then change the window."""
         orderings = (self.ordering, self.backfill_order)
-        known = all(is_own(it) and (of_ordering(it).changes == "static" or ages(it)) for it in orderings)
-        return known and is_own(self.reserve)
+        known = all(
+            parts.is_own(it) and (parts.of_ordering(it).changes == "static" or parts.ages(it)) for it in orderings
+        )
+        return known and parts.is_own(self.reserve)
 
     @property
     def _picks(self) -> bool:
         """True if the next request is selected after each start, by a compiled ordering."""
-        plain = blocks(self.reserve) and isinstance(self.predict, Requested)
-        return plain and (draws_alone(self.ordering) or counts_in_columns(self.ordering))
+        plain = parts.blocks(self.reserve) and isinstance(self.predict, Requested)
+        return plain and (parts.draws_alone(self.ordering) or parts.counts_in_columns(self.ordering))
 
     def _in_python(self) -> str:
         """Return why its cycles cannot run in the compiled loop; empty if they can."""
-        can = of_ordering(self.ordering)
+        can = parts.of_ordering(self.ordering)
         if self.preempt is not None:
             return "running jobs can be preempted"
         if self._picks:
             return ""
-        if can.keep or scope_of(self.ordering) != "cluster":
+        if can.keep or parts.scope_of(self.ordering) != "cluster":
             return f"{name_of(self.ordering)} depends on the usage of each share"
         if can.changes == "start":
             return f"{name_of(self.ordering)} is called again after each start"
-        if can.changes == "pass" and blocks(self.reserve) and (can.pick or can.group):
+        if can.changes == "pass" and parts.blocks(self.reserve) and (can.pick or can.group):
             return f"{name_of(self.ordering)} selects the next request itself"
         if isinstance(self.predict, Requested):
             return ""
-        if not predicts_in_columns(self.predict):
+        if not parts.predicts_in_columns(self.predict):
             return f"{name_of(self.predict)} predicts in Python"
-        if not corrects_by_rule(self.correct):
+        if not parts.corrects_by_rule(self.correct):
             return f"{name_of(self.correct)} corrects in Python"
-        if of_ordering(self.backfill_order).changes == "static" and not is_own(self.backfill_order):
+        if parts.of_ordering(self.backfill_order).changes == "static" and not parts.is_own(self.backfill_order):
             return f"{name_of(self.backfill_order)} is called for each request, with its prediction"
         return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: empty queue, no running requests."""
-        begin(self.ordering, rng)
-        ledger = self.ordering.keep(cluster) if of_ordering(self.ordering).keep else None
+        parts.begin(self.ordering, rng)
+        ledger = self.ordering.keep(cluster) if parts.of_ordering(self.ordering).keep else None
         predictions = None
         if self.capabilities.predicts:
             predictions = Predictions(cluster, self.predict, self.correct, rng)
         self._predictions = predictions
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
-        begin(tail, rng)
+        parts.begin(tail, rng)
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
         self._state: ListState | MoldableState = state
         self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts

@@ -36,11 +36,6 @@ IN_QUEUE, BY_RANK, PREDICTED, AGED_TAIL = range(4)
 backfill candidates: of the queue, by rank, by predicted run time, by wait."""
 
 
-def tells_alone(tail: Any, predictions: Predictions | None) -> bool:
-    """Return whether a backfill order is user-defined and may depend on the prediction of each submitted request."""
-    return predictions is not None and not is_own(tail)
-
-
 class Order(NamedTuple):
     """Order of each cycle, if a queue that stays sorted does not suffice.
 
@@ -143,7 +138,8 @@ class ListState:
         self._rank = None if tail is None else self.table[RANK].data
         # A static order is evaluated once, unless it depends on columns that are set at submission.
         is_static = tail is not None and not self._tail_callback and not self._tail_predicts
-        self._tail_comes = is_static and (requests.moves or tells_alone(tail, predictions))
+        # So may a user-defined one, on predictions.
+        self._tail_comes = is_static and (requests.moves or (predictions is not None and not is_own(tail)))
         self._tail_ages = self.ageing(tail)
         if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)

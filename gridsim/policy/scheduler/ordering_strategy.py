@@ -52,21 +52,13 @@ def _static(ordering: Any, state: ListState) -> Cycle:
     # arrive in that order, and with reacting users the jobs of one instant may not either.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
     state.export_ordered_state(Order(waits=waits))
-    if state.requests.moves and not first_come and not state.by_ready:
-        return _ranked_at_submission(ordering, state)
+    # Submit times and deadlines may be unknown before.
+    ranks_arrivals = state.requests.moves and not first_come and not state.by_ready
 
     def cycle(now: int) -> Sequence[int]:
-        return () if waits and state.blocked else state.run_list_cycle(now)
-
-    return cycle
-
-
-def _ranked_at_submission(ordering: Any, state: ListState) -> Cycle:
-    """Rank requests on arrival, if submit times and deadlines are unknown before."""
-
-    def cycle(now: int) -> Sequence[int]:
-        new = state.arrivals()
-        if len(new):
+        if waits and state.blocked:
+            return ()
+        if ranks_arrivals and len(new := state.arrivals()):
             state.set_places(new, ranks_of(ordering, state.queue(new), now / 1e6))
         return state.run_list_cycle(now)
 

@@ -12,19 +12,9 @@ from numpy.random import Generator
 
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy import capabilities as parts
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.plan import Conservative, Plan, offer_of
-from gridsim.policy.capabilities import (
-    begin,
-    fixes_sizes,
-    is_own,
-    is_static,
-    limits_in_columns,
-    on_nodes,
-    scope_of,
-    shifts_left,
-    uses_run_times,
-)
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.placement import First
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of
@@ -114,11 +104,16 @@ class Planned(Predicting):
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities, which depend on the parts."""
-        sizes = self.partition is not None and not fixes_sizes(self.partition)
+        sizes = self.partition is not None and not parts.fixes_sizes(self.partition)
         predicts = not isinstance(self.predict, Requested)
-        scope, oracle = scope_of(self.ordering), uses_run_times(self.predict)
-        told = self.partition is not None and not limits_in_columns(self.partition)
-        whole = type(self.admission) is Conservative and is_static(self.ordering) and not told and self.preempt is None
+        scope, oracle = parts.scope_of(self.ordering), parts.uses_run_times(self.predict)
+        told = self.partition is not None and not parts.limits_in_columns(self.partition)
+        whole = (
+            type(self.admission) is Conservative
+            and parts.is_static(self.ordering)
+            and not told
+            and self.preempt is None
+        )
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
         able: dict[Any, bool] = {"pool": whole and not predicts}
         able["nodes"] = able["pool"] and self.partition is None
@@ -128,22 +123,22 @@ class Planned(Predicting):
         compiled = frozenset(name for name in able if able[name])
         notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
         can = replace(can, notified=notified)
-        return replace(can, compiled=compiled, vectors=on_nodes(self.admission), in_python=in_python)
+        return replace(can, compiled=compiled, vectors=parts.on_nodes(self.admission), in_python=in_python)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: an empty plan."""
         self._requests, self._cluster = cluster.requests, cluster
         placement_log = None if cluster.demands is None else PlacementLog(holdings_of(cluster, self.placement, rng))
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, placement_log)
-        self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
+        self._own = parts.is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
         self._nothing = NOTHING  # with the last `wake`; most decisions start no request
         # Only compression in planned order leaves no request that could start earlier.
         self._class = classes_of(cluster.requests)
         in_order = self.compress == "planned" and self.ordering is None and self._class is None
         how = cycle.BY_CALL if self._calls else ("none", "planned", "arrival").index(self.compress)
         self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
-        self._plan.meta[cycle.HOLES] = not (in_order and shifts_left(self.admission))
-        begin(self.ordering, rng)
+        self._plan.meta[cycle.HOLES] = not (in_order and parts.shifts_left(self.admission))
+        parts.begin(self.ordering, rng)
         self._shapes = None
         self._requeued = set[int]()  # already in the plan, before they are submitted again
         n = len(cluster.requests)
@@ -204,7 +199,7 @@ class Planned(Predicting):
         if self._shapes is None:
             return 0
         limit = self._limit(request, now)
-        if not self._plan.is_on_nodes:
+        if self._cluster.demands is None:
             return self._shapes.best(*self._plan.profile(now), request, limit)
         return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
 
@@ -219,7 +214,8 @@ class Planned(Predicting):
         plan = self._plan
         if request >= self._requests.known:
             self._shapes.learn(request)
-        return self._shapes.most_of_last(np.append(plan.order(), request), plan.running_columns, now)
+        running = plan.held, plan.meta, plan.need, plan.began
+        return self._shapes.most_of_last(np.append(plan.order(), request), running, now)
 
     @contextmanager
     def _sized(self, request: int, cores: int) -> Iterator[None]:

@@ -91,7 +91,9 @@ class Preempting(Wrapper):
     def ended(self, request: int, now: int) -> None:
         """Record that a request has ended or left."""
         if request in self._suspended:
-            self._interrupt(request, now)
+            self._inner.set_aside(request, now)  # its run ends, and it waits for all its resources
+            self._wake(request, now)
+            self._paused.pop(request, None)
             return
         left, place = 0, None
         if self._suspends and request in self._leaving:
@@ -173,12 +175,6 @@ class Preempting(Wrapper):
         self._paused[request] += now - run.since
         self._inner.resumed(request, run.began, self._paused[request])
         return run.began
-
-    def _interrupt(self, request: int, now: int) -> None:
-        """End the run of a suspended request, which then waits for all its resources."""
-        self._inner.set_aside(request, now)
-        self._wake(request, now)
-        self._paused.pop(request, None)
 
     def _wake(self, request: int, now: int) -> None:
         """Release what a suspended request kept; from now on it needs all that it requested."""
