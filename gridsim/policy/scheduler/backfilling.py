@@ -106,10 +106,8 @@ class Backfilling(Predicting):
     def _by_row(self) -> bool:
         """Return whether its decisions depend only on data of the requests, which can then change the window."""
         orderings = (self.ordering, self.backfill_order)
-        known = all(
-            parts.is_own(it) and (parts.of_ordering(it).changes == "static" or parts.ages(it)) for it in orderings
-        )
-        return known and parts.is_own(self.reserve)
+        by_row = all(parts.of_ordering(it).changes == "static" or parts.ages(it) for it in orderings)
+        return by_row and all(map(parts.is_own, (*orderings, self.reserve)))
 
     @property
     def _picks(self) -> bool:

@@ -108,22 +108,18 @@ class Planned(Predicting):
         predicts = not isinstance(self.predict, Requested)
         scope, oracle = parts.scope_of(self.ordering), parts.uses_run_times(self.predict)
         told = self.partition is not None and not parts.limits_in_columns(self.partition)
-        whole = (
-            type(self.admission) is Conservative
-            and parts.is_static(self.ordering)
-            and not told
-            and self.preempt is None
-        )
-        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
+        plain = type(self.admission) is Conservative
+        whole = plain and parts.is_static(self.ordering) and not told and self.preempt is None
         able: dict[Any, bool] = {"pool": whole and not predicts}
         able["nodes"] = able["pool"] and self.partition is None
         able["windows"] = able["nodes"] and self.ordering is None
         in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
         in_python = in_python if self.preempt is None else "running jobs can be preempted"
         compiled = frozenset(name for name in able if able[name])
-        notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
-        can = replace(can, notified=notified)
-        return replace(can, compiled=compiled, vectors=parts.on_nodes(self.admission), in_python=in_python)
+        notified: Any = frozenset({"capacity_changed"} if plain and not sizes else ())
+        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
+        more = {"notified": notified, "vectors": parts.on_nodes(self.admission)}
+        return replace(can, compiled=compiled, in_python=in_python, **more)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: an empty plan."""
@@ -135,7 +131,8 @@ class Planned(Predicting):
         # Only compression in planned order leaves no request that could start earlier.
         self._class = classes_of(cluster.requests)
         in_order = self.compress == "planned" and self.ordering is None and self._class is None
-        how = cycle.BY_CALL if self._calls else ("none", "planned", "arrival").index(self.compress)
+        calls = self.ordering is not None or (self._class is not None and self.compress != "none")
+        how = cycle.BY_CALL if calls else ("none", "planned", "arrival").index(self.compress)
         self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
         self._plan.meta[cycle.HOLES] = not (in_order and parts.shifts_left(self.admission))
         parts.begin(self.ordering, rng)
@@ -152,11 +149,6 @@ class Planned(Predicting):
         if not isinstance(self.predict, Requested):
             self._predictions = Predictions(cluster, self.predict, self.correct, rng)
             self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
-
-    @property
-    def _calls(self) -> bool:
-        """True if the order of compression is determined in Python."""
-        return self.ordering is not None or (self._class is not None and self.compress != "none")
 
     def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
