@@ -183,6 +183,11 @@ def name_of(policy: Any) -> str:
     return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # module of a plain file
 
 
+def policy_error(policy: Any, problem: str) -> PolicyError:
+    """Return the error for a problem of a policy, which the message names."""
+    return PolicyError(f"{name_of(policy)} {problem}")
+
+
 def failed(policy: Any, method: str, error: Exception) -> PolicyError:
     """Return the error for an exception raised in *method* of a policy, with the line outside gridsim that raised it.
 
@@ -190,7 +195,7 @@ def failed(policy: Any, method: str, error: Exception) -> PolicyError:
     """
     place = _place_of(error) or _begin_of(policy, method)
     where = f" in line {place[0]} of {place[1]}" if place else ""
-    return PolicyError(f"{name_of(policy)} failed in {method}{where}: {type(error).__name__}: {error}")
+    return policy_error(policy, f"failed in {method}{where}: {type(error).__name__}: {error}")
 
 
 def _place_of(error: Exception) -> tuple[int | None, str] | None:

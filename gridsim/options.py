@@ -11,12 +11,11 @@ from gridsim.engine.setup import Engine
 from gridsim.entities.clock import Mode, modes
 from gridsim.entities.router import Split
 from gridsim.entities.walltime_limit import Limits
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.model.failures import Failures
 from gridsim.model.partitions import Partitions
 from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import name_of
 
 Overrun = Literal["kill", "extend"]
 

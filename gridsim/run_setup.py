@@ -22,7 +22,7 @@ from gridsim.entities.progress import Progress
 from gridsim.entities.router import Root
 from gridsim.entities.source import Reacting, Source
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.dates import zone_name_of
 from gridsim.model.failures import Failures, Machines
@@ -36,7 +36,7 @@ from gridsim.policy.capabilities import capabilities_of, is_own
 from gridsim.policy.pools import seen_by
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import Absence, name_of
+from gridsim.policy.protocols import Absence
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.ranks import upward_ranks
 from gridsim.policy.scheduler.preempting import Preempting

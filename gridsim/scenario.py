@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim import registry
-from gridsim.errors import InputError, UnknownNameError, check_keys, located
+from gridsim.errors import InputError, UnknownNameError, check_keys, located, name_of
 from gridsim.files import read_toml
 from gridsim.metrics.summary import requested_measures
 from gridsim.model.failures import failures_from
@@ -23,7 +23,6 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import label_of, of_site, site_machine, site_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import name_of
 from gridsim.policy.site_policy import machine, machine_of
 from gridsim.registry import Spec
 from gridsim.result import Result

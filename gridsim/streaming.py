@@ -20,7 +20,7 @@ import numpy as np
 
 from gridsim.checkpoint import read_checkpoint, write_checkpoint
 from gridsim.engine.setup import CompiledRun, Earlier
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.files import plain, write_json
 from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND
@@ -30,7 +30,6 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import name_of
 from gridsim.record import Record, Status
 from gridsim.result import Result
 from gridsim.run_folder import find_run, read_numbers

@@ -17,7 +17,7 @@ from gridsim.entities.dynamic_jobs import Submission
 from gridsim.entities.failures import Breakdowns
 from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import InputError, PolicyError, name_of
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
@@ -26,7 +26,6 @@ from gridsim.model.windows import AtBegin, Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.protocols import name_of
 from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record, Status
 from gridsim.result import Result

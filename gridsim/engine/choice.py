@@ -7,12 +7,11 @@ import numpy as np
 from gridsim.engine.setup import CompiledRun, Earlier, Engine, Setup
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.walltime_limit import CHAINED
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.machine.njit import is_kept
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.preemption import classes_of
-from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 
 _SMALL = 20_000

@@ -136,9 +136,7 @@ def begin(now, row, free, at, jobs, ends, looks, numbers):  # type: ignore[no-un
     held, estimate = jobs[RUNTIME, row], jobs[ESTIMATE, row]
     if held > estimate:
         if numbers[EXTEND]:
-            push(looks, numbers[ESTIMATE_CHECKS], now + estimate, numbers[ORDER], row)
-            numbers[ESTIMATE_CHECKS] += 1
-            numbers[ORDER] += 1
+            _schedule(now + estimate, row, looks, ESTIMATE_CHECKS, numbers)
         else:
             held = estimate
     expect(now + held, row, ends, numbers)
@@ -148,8 +146,14 @@ def begin(now, row, free, at, jobs, ends, looks, numbers):  # type: ignore[no-un
 @inline
 def expect(at, what, ends, numbers):  # type: ignore[no-untyped-def]
     """Schedule an end or, on a tree of clusters, a data or notification event."""
-    push(ends, numbers[ENDS], at, numbers[ORDER], what)
-    numbers[ENDS] += 1
+    _schedule(at, what, ends, ENDS, numbers)
+
+
+@inline
+def _schedule(at, what, heap, size, numbers):  # type: ignore[no-untyped-def]
+    """Add an event to a heap of ``numbers[size]`` events."""
+    push(heap, numbers[size], at, numbers[ORDER], what)
+    numbers[size] += 1
     numbers[ORDER] += 1
 
 
@@ -205,9 +209,7 @@ def next_late(now, jobs, looks, numbers):  # type: ignore[no-untyped-def]
             continue
         planned = jobs[START, row] + jobs[ESTIMATE, row]
         until = planned + max(2 * (now - planned), numbers[TICK])
-        push(looks, numbers[ESTIMATE_CHECKS], until, numbers[ORDER], row)
-        numbers[ESTIMATE_CHECKS] += 1
-        numbers[ORDER] += 1
+        _schedule(until, row, looks, ESTIMATE_CHECKS, numbers)
         return row, until
     return -1, now
 

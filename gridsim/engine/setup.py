@@ -19,12 +19,12 @@ from gridsim.entities.failures import Breakdowns
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root
 from gridsim.entities.tree import TreeOptions
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, name_of
 from gridsim.machine.running_set import most_running
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Answers, LoopState, name_of
+from gridsim.policy.protocols import Answers, LoopState
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 

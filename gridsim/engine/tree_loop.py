@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.engine import list_states
+from gridsim.engine import list_states, routing
 from gridsim.engine.events import (
     ARRIVALS,
     BATCHED,
@@ -24,32 +24,14 @@ from gridsim.engine.events import (
     NOW,
     NUMBERS,
     OVER,
+    RUNG,
     Step,
     begin,
     expect,
     next_late,
     pop,
 )
-from gridsim.engine.events import RUNG as OPEN
 from gridsim.engine.loop import decide, settled, take_ended
-from gridsim.engine.routing import ARRIVALS as CAME
-from gridsim.engine.routing import (
-    BALANCER,
-    BLOCKED,
-    DIRTY,
-    ENDED,
-    FIRST_START,
-    FREE,
-    OFFERED,
-    QUEUED,
-    REMAINING,
-    RUNG,
-    UNFINISHED,
-    WORK,
-    measure_left,
-    measure_start,
-    place_job,
-)
 from gridsim.machine.njit import inline, inline_verb, njit_noalloc
 from gridsim.machine.queue_order import HEAD
 from gridsim.machine.running_set import RUNNING, expect_end
@@ -228,7 +210,7 @@ def _next(events, states):  # type: ignore[no-untyped-def]
     if numbers[ENDS] and expected[_AT, 0] == now and (batched or not (comes or looks_due)):
         what = pop(expected, numbers[ENDS])
         numbers[ENDS] -= 1
-        numbers[OPEN] |= batched
+        numbers[RUNG] |= batched
         if what >= 2 * n:
             numbers[NEWS] = news[_FIRST, what - 2 * n]
             news[_FIRST, what - 2 * n] = _NONE
@@ -243,20 +225,20 @@ def _next(events, states):  # type: ignore[no-untyped-def]
             _note(what, job_of[what], numbers, news, expected, n)
         return _NONE, k
     if looks_due:
-        numbers[OPEN] = 1
+        numbers[RUNG] = 1
         _look(now, events, states)
     elif comes:
-        numbers[OPEN] |= batched
+        numbers[RUNG] |= batched
         job = come[1, numbers[NEXT]]
         numbers[NEXT] += 1
-        if routes[3][BALANCER] == FIRST_START or routes[3][WORK] == REMAINING:
+        if routes[3][routing.BALANCER] == routing.FIRST_START or routes[3][routing.WORK] == routing.REMAINING:
             _measure(now, first[job], jobs, routes, states, ends)
-        if place_job(first[job], first[job + 1], jobs, routes):
+        if routing.place_job(first[job], first[job + 1], jobs, routes):
             numbers[ROOT], numbers[LAST_ROOT] = first[job], first[job + 1]
         if not batched and (numbers[NEXT] == numbers[ARRIVALS] or come[0, numbers[NEXT]] > now):
-            numbers[CLOSING], numbers[CLOSES] = 0, DIRTY
+            numbers[CLOSING], numbers[CLOSES] = 0, routing.DIRTY
     else:
-        numbers[OPEN], numbers[CLOSING], numbers[CLOSES] = 0, 0, DIRTY if batched else RUNG
+        numbers[RUNG], numbers[CLOSING], numbers[CLOSES] = 0, 0, routing.DIRTY if batched else routing.RUNG
     return _NONE, _NONE
 
 
@@ -267,24 +249,24 @@ def _measure(now, row, jobs, routes, states, ends):  # type: ignore[no-untyped-d
     for k in range(clusters.shape[1]):
         _take_ended(now, k, clusters, states)
         running, meta = states.queue.running[k], states.meta[k]
-        if routes[3][WORK] == REMAINING:
-            measure_left(now, k, jobs, running, meta[RUNNING], clusters)
+        if routes[3][routing.WORK] == routing.REMAINING:
+            routing.measure_left(now, k, jobs, running, meta[RUNNING], clusters)
         else:
-            measure_start(now, row, k, jobs, running, meta[RUNNING], routes, ends)
+            routing.measure_start(now, row, k, jobs, running, meta[RUNNING], routes, ends)
 
 
 @njit_noalloc
 def _take_ended(now, k, clusters, states):  # type: ignore[no-untyped-def]
     """Remove requests that ended from the queue of a cluster."""
-    if clusters[ENDED, k]:
-        take_ended(state_at(states, k), now, clusters[ENDED, k])
-        clusters[ENDED, k] = 0
+    if clusters[routing.ENDED, k]:
+        take_ended(state_at(states, k), now, clusters[routing.ENDED, k])
+        clusters[routing.ENDED, k] = 0
 
 
 @njit_noalloc
 def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-untyped-def]
     """Return the time of the next event; set ``numbers[OVER]`` if there is none or a cluster is still overcommitted."""
-    if numbers[OPEN]:
+    if numbers[RUNG]:
         return numbers[NOW]
     now = come[0, numbers[NEXT]] if numbers[NEXT] < numbers[ARRIVALS] else NEVER
     if numbers[ENDS]:
@@ -294,7 +276,7 @@ def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-
     if numbers[LENDS] and now > numbers[NOW]:
         numbers[LENDS] = 0
         for k in range(clusters.shape[1]):
-            if clusters[FREE, k] < 0:
+            if clusters[routing.FREE, k] < 0:
                 numbers[OVER], numbers[SHORT_AT] = 1, k
                 return now
     if now >= NEVER:
@@ -306,11 +288,11 @@ def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-
 def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
     """Release the cores of an ended request; return the cluster on which it ran."""
     k, cores = where[row], jobs[CORES, row]
-    clusters[FREE, k] += cores
-    clusters[UNFINISHED, k] -= cores * jobs[ESTIMATE, row]
-    moves[k, 1, clusters[ENDED, k]] = row
-    clusters[ENDED, k] += 1
-    clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
+    clusters[routing.FREE, k] += cores
+    clusters[routing.UNFINISHED, k] -= cores * jobs[ESTIMATE, row]
+    moves[k, 1, clusters[routing.ENDED, k]] = row
+    clusters[routing.ENDED, k] += 1
+    clusters[routing.DIRTY, k], clusters[routing.BLOCKED, k] = 1, 0
     return k
 
 
@@ -361,31 +343,31 @@ def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untype
     table[READY, row] = now
     if numbers[BY_READY]:
         table[PLACE, row] = now
-    table[QUEUE, clusters[CAME, k]] = row
-    clusters[CAME, k] += 1
-    clusters[OFFERED, k] += jobs[CORES, row]
-    clusters[DIRTY, k] = 1
+    table[QUEUE, clusters[routing.ARRIVALS, k]] = row
+    clusters[routing.ARRIVALS, k] += 1
+    clusters[routing.OFFERED, k] += jobs[CORES, row]
+    clusters[routing.DIRTY, k] = 1
 
 
 @njit_noalloc
 def _decide(now, k, events, states):  # type: ignore[no-untyped-def]
     """Run a scheduling cycle of a cluster, with all its events so far."""
     numbers, jobs, clusters = events[0], events[1], events[11][2]
-    clusters[DIRTY, k] = clusters[OFFERED, k] = 0
-    if clusters[BLOCKED, k]:
+    clusters[routing.DIRTY, k] = clusters[routing.OFFERED, k] = 0
+    if clusters[routing.BLOCKED, k]:
         return
-    state, tail = state_at(states, k), clusters[CAME, k]
-    step = Step(now, clusters[ENDED, k], 0, tail, tail, True)
-    clusters[ENDED, k] = state.meta[AGAIN] = 0
+    state, tail = state_at(states, k), clusters[routing.ARRIVALS, k]
+    step = Step(now, clusters[routing.ENDED, k], 0, tail, tail, True)
+    clusters[routing.ENDED, k] = state.meta[AGAIN] = 0
     count = decide(state, step, ()) if settled(state, step, ()) else 0
-    clusters[BLOCKED, k] = numbers[WAITS] and tail > state.meta[HEAD]
+    clusters[routing.BLOCKED, k] = numbers[WAITS] and tail > state.meta[HEAD]
     for start in range(count):
         row = state.moves[0, start]
-        if not begin(now, row, clusters[FREE], k, jobs, events[3], events[4], numbers):
+        if not begin(now, row, clusters[routing.FREE], k, jobs, events[3], events[4], numbers):
             numbers[SHORT_AT] = k
             return
-        clusters[QUEUED, k] -= jobs[CORES, row] * jobs[ESTIMATE, row]
-    if clusters[FREE, k] < 0:
+        clusters[routing.QUEUED, k] -= jobs[CORES, row] * jobs[ESTIMATE, row]
+    if clusters[routing.FREE, k] < 0:
         numbers[LENDS] = 1
 
 
@@ -399,7 +381,7 @@ def _look(now, events, states):  # type: ignore[no-untyped-def]
         k = where[row]
         _take_ended(now, k, clusters, states)
         expect_end(states.queue.running[k], states.meta[k], row, until)
-        clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
+        clusters[routing.DIRTY, k], clusters[routing.BLOCKED, k] = 1, 0
         if not numbers[BATCHED]:
-            clusters[RUNG, k] = 1
+            clusters[routing.RUNG, k] = 1
         row, until = next_late(now, jobs, looks, numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,24 +13,16 @@ from gridsim.engine.setup import CompiledRun, Setup
 from gridsim.engine.tree_loop import Jobs
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.tree import TreeOptions
+from gridsim.errors import name_of
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import most_running
-from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.random_streams import stream
-from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
-from gridsim.policy.balancing import (
-    DataLocal,
-    EarliestStart,
-    ExpectedQueue,
-    LeastUtilised,
-    PowerOfTwo,
-    RandomChild,
-    RoundRobin,
-)
+from gridsim.policy import balancing
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.protocols import LoopState, name_of
+from gridsim.policy.protocols import LoopState
 from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 
@@ -65,9 +57,9 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
         return ""
     balancer = make_balancer(options.balancer)
     kinds = 1 if workload.tasks is None else len(workload.tasks.kinds)
-    if type(balancer) is RoundRobin and kinds > _KINDS_IN_TURN:
+    if type(balancer) is balancing.RoundRobin and kinds > _KINDS_IN_TURN:
         return f"tasks of {kinds} kinds take turns"
-    if type(balancer) is EarliestStart and workload.tasks is not None:
+    if type(balancer) is balancing.EarliestStart and workload.tasks is not None:
         return f"{name_of(balancer)} reads the queue, and the workload has DAG jobs"
     return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is evaluated in Python"
 
@@ -90,21 +82,25 @@ def _how(balancer: Any, options: TreeOptions) -> IntArray | None:
     how: IntArray = np.zeros(routing.OLDEST + 1, dtype=np.int64)
     how[routing.BY_KIND] = options.split == "kind-group"
     inner = balancer
-    if type(balancer) in (PowerOfTwo, DataLocal):
-        how[routing.PAIR if type(balancer) is PowerOfTwo else routing.NEAR], inner = 1, balancer.balancer
-        if type(inner) is not ExpectedQueue:
+    if type(balancer) in (balancing.PowerOfTwo, balancing.DataLocal):
+        how[routing.PAIR if type(balancer) is balancing.PowerOfTwo else routing.NEAR], inner = 1, balancer.balancer
+        if type(inner) is not balancing.ExpectedQueue:
             return None
-    if type(inner) is ExpectedQueue:
+    if type(inner) is balancing.ExpectedQueue:
         how[routing.BALANCER] = EXPECTED
         how[routing.WORK] = ("unfinished", "queued", "remaining").index(inner.work)
         how[routing.CANDIDATE], how[routing.ANY] = inner.include_candidate, inner.advertise == "any"
         return how
-    numbers = {RoundRobin: IN_TURN, RandomChild: routing.DRAWN, LeastUtilised: LEAST_UTILISED}
-    numbers[EarliestStart] = routing.FIRST_START
+    numbers = {
+        balancing.RoundRobin: IN_TURN,
+        balancing.RandomChild: routing.DRAWN,
+        balancing.LeastUtilised: LEAST_UTILISED,
+    }
+    numbers[balancing.EarliestStart] = routing.FIRST_START
     if type(inner) not in numbers:
         return None
     how[routing.BALANCER] = numbers[type(inner)]
-    how[routing.WEIGHTED] = type(inner) is RandomChild and inner.weighted
+    how[routing.WEIGHTED] = type(inner) is balancing.RandomChild and inner.weighted
     return how
 
 
@@ -188,7 +184,7 @@ class CompiledTreeRun(CompiledRun):
         if tasks is not None and not network.free:
             source = np.repeat(np.arange(n), np.diff(edge_first))
             for row, height in enumerate(levels):
-                delays[row] = _delays(network, tasks.runtime[source], height, run.tick, tasks.volume)
+                delays[row] = network.delays(tasks.runtime[source], height, run.tick, tasks.volume)
         needs, needs_first = _needs(edge_first, edge_to) if looked_back else (np.zeros((2, 0)), np.zeros(1))
         return Routes(
             nodes=nodes,
@@ -300,14 +296,6 @@ def _levels(platform: Platform) -> tuple[list[int], IntArray]:
     places = {height: place for place, height in enumerate(heights)} | {0: NOWHERE}
     level = [[places[between[one, other]] for other in names] for one in names]
     return heights, np.array(level, dtype=np.int64)
-
-
-def _delays(network: Network, runtime: IntArray, levels: int, tick: int, volume: FloatArray | None) -> IntArray:
-    """Return the delays of edges, whole microseconds; *runtime* is that of the task from which each edge comes."""
-    if network.transfer != "files":
-        return network.delays(runtime, levels, tick)
-    sent: Iterator[float | None] = iter([None] * len(runtime) if volume is None else volume.tolist())
-    return np.array([network.delay(one, levels, tick, next(sent)) for one in runtime.tolist()], dtype=np.int64)
 
 
 def _needs(edge_first: IntArray, edge_to: IntArray) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,7 @@ from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.progress import Progress
 from gridsim.entities.resource import Machine
 from gridsim.entities.walltime_limit import CHAINED
-from gridsim.errors import PolicyError, call, name_of, raise_failed
+from gridsim.errors import PolicyError, call, policy_error, raise_failed
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
@@ -53,11 +53,9 @@ class Users(Protocol):
 
     def began(self, request: int) -> None:
         """Notify the users that a request has started."""
-        ...
 
     def over(self, request: int) -> None:
         """Notify the users that a request has ended or was rejected."""
-        ...
 
 
 class Piece:
@@ -372,7 +370,7 @@ class Cluster:
         if quote is None:
             return None
         if quote.offer is None:
-            raise PolicyError(f"{name_of(self.scheduler)} quotes no start time, so clusters cannot be compared")
+            raise self._error("quotes no start time, so clusters cannot be compared")
         offer, cores = quote.offer, quote.cores or self._requested[request]
         charge = self.rate * cores * (self._requests.estimate_on(request, cores) / 1e6)
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
@@ -405,8 +403,8 @@ class Cluster:
             isinstance(it, int | np.integer) for it in (offer.start, offer.granted)
         )
         if offer is not None and not whole:
-            raise PolicyError(
-                f"{name_of(self.scheduler)} answered request {request} at {now / 1e6} s with {quote!r}; expected "
+            raise self._error(
+                f"answered request {request} at {now / 1e6} s with {quote!r}; expected "
                 "None or a Quote, with an Offer of whole microseconds or none"
             )
 
@@ -431,7 +429,7 @@ class Cluster:
         self.offered += self._need[request]
         if stops:
             if not isinstance(stops, Iterable):
-                raise PolicyError(f"{name_of(self.scheduler)} returned {stops!r} from commit; expected Stop objects")
+                raise self._error(f"returned {stops!r} from commit; expected Stop objects")
             for stop in stops:
                 self._stop(stop, now)
         self.dirty = True
@@ -444,7 +442,7 @@ class Cluster:
         self._state[request] = DONE
         if self._load is not None and request in self._load and self.dags is None:
             self._load.dequeue(request)
-            self._remove_ended(request)
+            self._load.remove(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -467,7 +465,7 @@ class Cluster:
         asked = int(self._requests.deadline[request])
         if offer.granted >= NEVER or offer.granted <= asked:
             return True
-        return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
+        return offer.granted <= self._outcome.latest_taken(request, int(self._requests.submit[request]), asked)
 
     def _kill(self, request: int, now: int, by: int, *, again: bool = True) -> None:
         """Stop a running request in favour of the request *by*; it waits, and may run *again*."""
@@ -481,9 +479,7 @@ class Cluster:
         """Return the start of a request that can be stopped."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
-            raise PolicyError(
-                f"{name_of(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running"
-            )
+            raise self._error(f"kills request {request} at {now / 1e6} s, which is not running")
         return began
 
     def _passed(self, request: int, now: int) -> int:
@@ -509,22 +505,15 @@ class Cluster:
 
     def _resume(self, start: Start, now: int) -> None:
         """Resume a suspended request at its place."""
-        request, estimate = start.request, self._estimate[start.request]
+        request = start.request
         self._awake(request, now)
         began = self._start[request] + self._paused[request]
-        self.machine.resume(request, began + estimate)
+        self.machine.resume(request, began + self._estimate[request])
         self._outcome.placed.begin(request, self._places[request], self._first_node, now, resumed=True)
         self._state[request] = RUNNING
         if self._load is not None:
             self._load.dequeue(request)
-        runtime = self._runtime[request]
-        if runtime > estimate and self._extend:
-            self._watch(request, max(0, began + estimate - now), 0)
-        elif request not in self._leaving:
-            runtime = min(runtime, estimate)
-        PriorityEvent(self._env, began + runtime - now, self._end_priority, self._ended, request)
-        if self.can.predicts:
-            self._expect(request, call(self.scheduler, "predicted", request), began)
+        self._schedule_end(request, began, now)
 
     def change_capacity(
         self,
@@ -549,28 +538,18 @@ class Cluster:
         """
         now: int = self._env.now  # type: ignore[assignment]
         back: list[tuple[int, int, bool]] = []
-        interrupted = self._outcome.interrupted
-        assert interrupted is not None
         self.machine.change(ends)
         for request, reason in hit.items():
             if self.machine.lose_hold(request):
                 continue
-            self._requests.stopped.add(request)
-            began, passed = self._start[request], self._passed(request, now)
-            self._release(request, now)
-            call(self.scheduler, "ended", request, now)
             how = again(request)
-            if self.progress is not None:
-                self.progress.end(request, began, passed, again=how is not None)
+            began = self._interrupt(request, now, reason, again=how is not None)
             if how is None:
                 self._requests.stopped.discard(request)
                 self._outcome.ended[request] = reason
                 self._end_stopped(request, began, now, Status.failed)
             else:
-                interrupted.append((request, began, now, reason))
                 back.append((request, *how))
-                if self.progress is not None:
-                    self.progress.request_again(request, saved=False)
                 if self.demands is not None:
                     self.demands.allow_spares(request, reason == FAILURE)
         here = [request for request in sorted(hit) if (request, 0, True) in back]
@@ -581,6 +560,21 @@ class Cluster:
         for request, delay, in_place in sorted(back, key=lambda it: (submitted.get(it[0], int(submit[it[0]])), it[0])):
             self._queue_later(request, delay, in_place)
         self.close()
+
+    def _interrupt(self, request: int, now: int, reason: int, *, again: bool) -> int:
+        """Stop a run for a reason and notify the scheduler; the request will run *again*, or not. Return its start."""
+        self._requests.stopped.add(request)
+        began, passed = self._start[request], self._passed(request, now)
+        self._release(request, now)
+        call(self.scheduler, "ended", request, now)
+        if self.progress is not None:
+            self.progress.end(request, began, passed, again=again)
+        if again:
+            assert self._outcome.interrupted is not None
+            self._outcome.interrupted.append((request, began, now, reason))
+        if again and self.progress is not None:
+            self.progress.request_again(request, saved=reason == SAVED)
+        return began
 
     def _release(self, request: int, now: int) -> None:
         """Stop a running or suspended request, which then waits."""
@@ -620,7 +614,7 @@ class Cluster:
         quote = self.quote(request)
         self._ready[request] = ready
         if quote is None:
-            raise PolicyError(f"{name_of(self.scheduler)} rejects request {request}, which was interrupted")
+            raise self._error(f"rejects request {request}, which was interrupted")
         call(self.scheduler, "commit", quote, now)
         self._requests.stopped.discard(request)
         self.offered += self._need[request]
@@ -709,8 +703,7 @@ class Cluster:
             self._decide(now)
             return
         if self._due <= now:
-            what = f"requested a wake-up at {self._due / 1e6} s, which is not after now"
-            raise PolicyError(f"{name_of(self.scheduler)} {what}")
+            raise self._error(f"requested a wake-up at {self._due / 1e6} s, which is not after now")
         self._schedule_wake(now)
 
     def _schedule_wake(self, now: int) -> None:
@@ -724,15 +717,14 @@ class Cluster:
     def _check_decision(self, decision: Any, now: int) -> None:
         """Raise `PolicyError` for a value that is not a decision; its requests are checked when they are applied."""
         if not isinstance(decision, Decision):
-            raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
+            raise self._error(f"decides {decision!r} at {now / 1e6} s; expected a Decision")
         for name in ("starts", "stops", "withdrawals"):
             part: Any = getattr(decision, name)
             if not isinstance(part, list | tuple):
-                raise PolicyError(f"{name_of(self.scheduler)} decides {name}={part!r}; expected a list or tuple")
+                raise self._error(f"decides {name}={part!r}; expected a list or tuple")
         wake: Any = decision.wake
         if not isinstance(wake, int | np.integer):
-            what = f"requested a wake-up at {wake!r}; expected whole microseconds or NEVER"
-            raise PolicyError(f"{name_of(self.scheduler)} {what}")
+            raise self._error(f"requested a wake-up at {wake!r}; expected whole microseconds or NEVER")
 
     def _stop_all(self, stops: Sequence[Stop], now: int) -> bool:
         """Carry out stops; return whether a request left at once and waits again."""
@@ -755,7 +747,7 @@ class Cluster:
     def _check_stop(self, stop: Any, now: int) -> None:
         """Raise `PolicyError` for a stop that cannot be carried out; whether the request runs is checked later."""
         if not isinstance(stop, Stop):
-            raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
+            raise self._error(f"stops {stop!r} at {now / 1e6} s; expected a Stop")
         request, then, by, grace = stop
         self._row(request, "stops")
         if not isinstance(by, int) or by != -1:
@@ -764,13 +756,11 @@ class Cluster:
         expected = "requeue or cancel, or a grace"
         if grace is not None:
             if isinstance(grace, bool) or not isinstance(grace, int | np.integer) or not 0 <= grace < NEVER:
-                what = f"stops request {request} with grace={grace!r}; expected whole microseconds from 0"
-                raise PolicyError(f"{name_of(self.scheduler)} {what}")
+                raise self._error(f"stops request {request} with grace={grace!r}; expected whole microseconds from 0")
             known, expected = ("requeue", "checkpoint", "cancel"), "requeue, checkpoint or cancel"
         if then not in known and not (then == "suspend" and grace == 0 and self._suspends):
-            raise PolicyError(
-                f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not supported; "
-                f"expected {expected}"
+            raise self._error(
+                f"stops request {request} with then={then!r}, which is not supported; expected {expected}"
             )
 
     def _stop(self, stop: Stop, now: int) -> None:
@@ -831,14 +821,17 @@ class Cluster:
         """Remove a waiting request that its user cancels."""
         request = self._row(request, "withdraws")
         if self._state[request] != WAITING:
-            raise PolicyError(f"{name_of(self.scheduler)} withdraws request {request}, which is not waiting")
+            raise self._error(f"withdraws request {request}, which is not waiting")
         self._turn_away(request)
         self._status[request] = Status.cancelled
+
+    def _error(self, problem: str) -> PolicyError:
+        return policy_error(self.scheduler, problem)
 
     def _row(self, request: Any, does: str) -> int:
         """Return the row of a request in a decision; reject negative rows, which Python counts from the end."""
         if not isinstance(request, int | np.integer) or not 0 <= request < len(self._state):
-            raise PolicyError(f"{name_of(self.scheduler)} {does} {request!r}, which is not a request")
+            raise self._error(f"{does} {request!r}, which is not a request")
         return int(request)
 
     def _cancel(self, request: int, now: int, status: Status) -> None:
@@ -854,14 +847,7 @@ class Cluster:
         self._status[request] = status
         if self._load is not None:
             self._load.dequeue(request)
-            lost = status in (Status.failed, Status.preempted)
-            if lost and self.dags is not None and self.dags.of[request] is not None:
-                self._load.remove(request)
-                self.dags.of[request].failed(request)
-            else:
-                self._remove_ended(request)
-        if self.users is not None:
-            self.users.over(request)
+        self._over(request, failed=status in (Status.failed, Status.preempted))
 
     def give_up(self, request: int) -> None:
         """Cancel a task that was placed here and not submitted, since it depends on a failed one."""
@@ -896,12 +882,10 @@ class Cluster:
                 raise IndexError(request)
         except (IndexError, TypeError, ValueError) as error:
             what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r} (not a Start)"
-            raise PolicyError(
-                f"{name_of(self.scheduler)} starts {what} at {now / 1e6} s, which is not a request"
-            ) from error
+            raise self._error(f"starts {what} at {now / 1e6} s, which is not a request") from error
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
-            raise PolicyError(f"{name_of(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
+            raise self._error(f"starts request {request} at {now / 1e6} s, but it {what}")
         if self._suspended and request in self._suspended:
             self._resume(start, now)
             return
@@ -925,15 +909,18 @@ class Cluster:
             self.users.began(request)
         if self.progress is not None:
             self.progress.begin(request, estimate, 1 if placement is None else len(set(placement.node)))
-        runtime = self._runtime[request]
-        if runtime > estimate:
-            if self._extend:
-                self._watch(request, estimate, 0)
-            else:
-                runtime = estimate
-        PriorityEvent(self._env, runtime, self._end_priority, self._ended, request)
+        self._schedule_end(request, now, now)
+
+    def _schedule_end(self, request: int, began: int, now: int) -> None:
+        """Schedule the end of a run, and checks of its estimate; without suspensions it *began* at that instant."""
+        runtime, estimate = self._runtime[request], self._estimate[request]
+        if runtime > estimate and self._extend:
+            self._watch(request, max(0, began + estimate - now), 0)
+        elif runtime > estimate and request not in self._leaving:
+            runtime = estimate
+        PriorityEvent(self._env, began + runtime - now, self._end_priority, self._ended, request)
         if self.can.predicts:
-            self._expect(request, call(self.scheduler, "predicted", request), now)
+            self._expect(request, call(self.scheduler, "predicted", request), began)
 
     def _expect(self, request: int, prediction: int, began: int) -> None:
         """Schedule a check for when a running request exceeds its prediction, if it does so before it ends."""
@@ -955,8 +942,8 @@ class Cluster:
         """Set the number of cores of a moldable request: within its range, or the requested number."""
         inside = isinstance(cores, int | np.integer) and self._least[request] <= cores <= self._most[request]
         if cores != self._requested[request] and not inside:
-            raise PolicyError(
-                f"{name_of(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
+            raise self._error(
+                f"starts request {request} on {cores} cores at {now / 1e6} s; "
                 f"it can run on {self._least[request]} to {self._most[request]}"
             )
         if cores != self._need[request]:
@@ -989,10 +976,8 @@ class Cluster:
         except Exception as error:
             raise_failed(self.scheduler, "ended", error)
         self._unsettled = self.dirty = True
-        if self._load is not None:
-            self._remove_ended(request)
-        if self.users is not None:
-            self.users.over(request)
+        if self._load is not None or self.users is not None:
+            self._over(request)
         self.close()
 
     def _saved(self, request: int, now: int) -> None:
@@ -1000,15 +985,7 @@ class Cluster:
         if (stop := self._leaving.pop(request, None)) is not None:
             self._leave(stop, now)
             return
-        began = self._start[request]
-        assert self.progress is not None
-        assert self._outcome.interrupted is not None
-        self.progress.end(request, began, self._passed(request, now), again=True)
-        self._requests.stopped.add(request)
-        self._release(request, now)
-        call(self.scheduler, "ended", request, now)
-        self._outcome.interrupted.append((request, began, now, SAVED))
-        self.progress.request_again(request, saved=True)
+        self._interrupt(request, now, SAVED, again=True)
         self._unsettled = self.dirty = True
         self._queue_later(request, 0, False)
         self.close()
@@ -1028,17 +1005,17 @@ class Cluster:
         if self._outcome.interrupted is not None and self.can.guarantees and self.scheduler.broken[request]:  # type: ignore[attr-defined]
             return  # by the machine
         promised = self._outcome.granted[request] / 1e6
-        raise PolicyError(
-            f"{name_of(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"
-        )
+        raise self._error(f"promised request {request} an end by {promised} s; it ends at {now / 1e6} s")
 
-    def _remove_ended(self, request: int) -> None:
-        """Remove an ended request from the load and notify its DAG job."""
-        assert self._load is not None
-        self._load.remove(request)
+    def _over(self, request: int, *, failed: bool = False) -> None:
+        """Remove a request that is over from the load, and notify its DAG job and its users."""
+        if self._load is not None:
+            self._load.remove(request)
         dag = self.dags.of[request] if self.dags is not None else None
         if dag is not None:
-            dag.ended(request)
+            (dag.failed if failed else dag.ended)(request)
+        if self.users is not None:
+            self.users.over(request)
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
         """Schedule a check for when a request should have ended: overruns are assumed to be one tick, two, four, …"""

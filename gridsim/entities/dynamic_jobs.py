@@ -273,17 +273,12 @@ class HeldResources:
 
 def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload, widest: int) -> Workload:
     """Return a job as a workload with one row, with the labels of *among*, on at most *widest* cores."""
-    given: dict[str, Any]
+    if isinstance(job, Job) and len(job.tasks) != 1:
+        raise InputError(f"has {len(job.tasks)} tasks; expected a job of one task", field="job")
+    task = job.tasks[0] if isinstance(job, Job) else job
+    given = dict(task) if isinstance(task, Mapping) else {name: getattr(task, name) for name in _OF_TASK}
     if isinstance(job, Job):
-        if len(job.tasks) != 1:
-            raise InputError(f"has {len(job.tasks)} tasks; expected a job of one task", field="job")
-        task, user = job.tasks[0], {} if job.user is None else {"user": job.user}
-        given = {"cores": task.cores, "runtime": task.runtime, "estimate": task.estimate, "deadline": job.deadline}
-        given |= user
-    elif isinstance(job, Task):
-        given = {"cores": job.cores, "runtime": job.runtime, "estimate": job.estimate}
-    else:
-        given = dict(job)
+        given |= {"deadline": job.deadline} if job.user is None else {"deadline": job.deadline, "user": job.user}
     columns = {name: given.pop(name, None) for name in ("cores", "runtime", "estimate", "deadline")}
     ranges = {name: given.pop(name, None) for name in _RANGE}
     demand: Demand | None = given.pop("demand", None)
@@ -302,6 +297,7 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload, wi
 
 
 _EXPECTED = "cores or demand, runtime, estimate, deadline, speedup with its range, and labels of the workload"
+_OF_TASK = ("cores", "runtime", "estimate")
 _RANGE = ("speedup", "minimum", "maximum", "sizes")
 
 

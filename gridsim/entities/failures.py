@@ -77,8 +77,6 @@ class Breakdowns:
         self._begun: dict[int, int] = {}  # begins of windows that are not over
         self._inside: dict[_Key, set[int]] = defaultdict(set)  # windows that have begun, of each node
         self._restarts: dict[int, int] = defaultdict(int)
-        self._limits = requests.labels.get("max_restarts")
-        self._then = requests.labels.get("on_failure")
         self._count, self._expected, self._reserving = 0, NEVER, reserving
         if options.windows and "reservation" in requests.labels:
             self._reserve()
@@ -286,21 +284,12 @@ class Breakdowns:
 
     def _again(self, request: int) -> tuple[int, bool] | None:
         """Return the delay of a stopped request and whether it keeps its place in the queue; None if it failed."""
-        options, most = self._options, self._options.max_restarts
-        if self._limits is not None and (own := _of(self._limits, request)) is not None:
-            most = own
-        then = options.on_failure
-        if self._then is not None and (how := _of(self._then, request)) is not None:
-            then = "cancel" if how else "requeue"
-        if then == "cancel" or (most is not None and self._restarts[request] >= most):
+        options, own = self._options, self._requests.own
+        most = own("max_restarts", request, NEVER if options.max_restarts is None else options.max_restarts)
+        if own("on_failure", request, options.on_failure == "cancel") or self._restarts[request] >= most:
             return None
         self._restarts[request] += 1
         return self._delay, options.requeue == "original"
-
-
-def _of(column: IntArray, request: int) -> int | None:
-    value = int(column[request])
-    return None if value < 0 else value
 
 
 @dataclass

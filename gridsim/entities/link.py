@@ -21,11 +21,9 @@ class Receiver(Protocol):
 
     def delivered(self, task: int) -> None:
         """Accept a datum that a task needs."""
-        ...
 
     def arrive(self, task: int, touched: list[Cluster]) -> None:
         """Accept a datum when more may arrive at this time; clusters to notify afterwards are added to *touched*."""
-        ...
 
 
 class Links:

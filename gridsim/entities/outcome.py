@@ -114,12 +114,8 @@ class Outcome:
             return runtime
         return self.moldable.time_on(request, int(self.cores[request]), runtime, asked)
 
-    def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
-        """Return whether the user accepts a later deadline than requested (spec of the deadline papers, 7.2)."""
-        return offered <= self.latest_taken(request, submit, asked)
-
     def latest_taken(self, request: int, submit: int, asked: int) -> int:
-        """Return the latest deadline that the user accepts; at most `NEVER`."""
+        """Return the latest deadline that the user accepts (spec of the deadline papers, 7.2); at most `NEVER`."""
         tolerance = 1.0 if self.tolerance is None else float(self.tolerance[request])
         if not np.isfinite(tolerance):
             return NEVER

@@ -29,7 +29,6 @@ class Progress:
         self._mtbf, self._tick = (mtbf if options.mtbf is None else options.mtbf) * MICROSECOND, tick
         self._defaults = [to_us(value) for value in (options.cost, options.restart)]
         self._before = NEVER if options.save_before is None else to_us(options.save_before)
-        self._labels = [requests.labels.get(name) for name in LABELS]
         self._runs: dict[int, Stretch] = {}
         self._share: dict[int, Fraction] = defaultdict(Fraction)  # of the run time that is saved
         self._spent: dict[int, int] = defaultdict(int)  # saved work and checkpoints since the last save at a walltime
@@ -53,8 +52,8 @@ class Progress:
 
     def _own(self, label: int, request: int, default: int) -> int:
         """Return the value of a request, or the default of the run."""
-        column = self._labels[label]
-        return default if column is None or column[request] < 0 else int(column[request]) * MICROSECOND
+        own = self._requests.own(LABELS[label], request, -1)
+        return default if own < 0 else own * MICROSECOND
 
     def saves(self, request: int, passed: int) -> bool:
         """Return whether a run that ends after this time has saved all its work in order to leave."""

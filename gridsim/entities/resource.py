@@ -12,12 +12,12 @@ from simpy.resources.base import BaseResource, Get, Put
 
 from gridsim.entities.clock import PriorityEvent
 from gridsim.entities.node_capacity import FREE, NO_PLACE, SHORT, Held, NodeCapacity
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, policy_error
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, to_us
-from gridsim.policy.protocols import Placement, name_of
+from gridsim.policy.protocols import Placement
 
 
 class Request(Get["Machine"]):
@@ -361,7 +361,7 @@ class Machine(BaseResource[Release, Request]):
 
     def _refusal(self, request: int, cores: int, why: str) -> PolicyError:
         at = f"{self._env.now / 1e6} s"
-        return PolicyError(f"{name_of(self._owner)} starts request {request} ({cores} cores) at {at}, but {why}")
+        return policy_error(self._owner, f"starts request {request} ({cores} cores) at {at}, but {why}")
 
     def _close(self, _: Any) -> None:
         """Check at the end of an instant that nothing is overcommitted."""
@@ -369,13 +369,13 @@ class Machine(BaseResource[Release, Request]):
         at = f"in use at {self._env.now / 1e6} s"
         if self.free < 0:
             more = f"{-self.free} more cores {at} than the {self.cores} of the machine"
-            raise PolicyError(f"{name_of(self._owner)} has {more}")
+            raise policy_error(self._owner, f"has {more}")
         if self.pools is not None and min(self.pools, default=0) < 0 and self._demands is not None:
             pool = self.pools.index(min(self.pools))
             over = f"{-self.pools[pool]} of the pool {self._demands.columns.pools[pool]}"
-            raise PolicyError(f"{name_of(self._owner)} has {over} more {at} than exists")
+            raise policy_error(self._owner, f"has {over} more {at} than exists")
         if self.nodes is not None and (over := self.nodes.over()):
-            raise PolicyError(f"{name_of(self._owner)} has {over} {at} than exists")
+            raise policy_error(self._owner, f"has {over} {at} than exists")
 
     # -- questions ---------------------------------------------------------------------------------------------------
 

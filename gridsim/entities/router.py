@@ -55,7 +55,7 @@ class Router:
         if len(able) == 1:
             able[0].place(piece)
         elif able:
-            self._picked(piece, able).place(piece)
+            able[pick_of(self.balancer, piece, able, int(self._env.now))].place(piece)
         else:
             for part in self._parts(piece):
                 self.place(part)
@@ -68,9 +68,6 @@ class Router:
         if key not in self._known:
             self._known[key] = [child for child in self.children if child.able(piece)]
         return self._known[key]
-
-    def _picked(self, piece: Piece, able: Sequence[Router | Cluster]) -> Router | Cluster:
-        return able[pick_of(self.balancer, piece, able, int(self._env.now))]
 
     def _parts(self, piece: Piece) -> Iterator[Piece]:
         if self.split == "kind-group" and len(piece.kinds) > 1:

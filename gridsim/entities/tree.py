@@ -15,7 +15,7 @@ from gridsim.entities.dag import DagJob, DagJobs
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Router, Split
-from gridsim.errors import InputError, not_modelled
+from gridsim.errors import InputError, call, name_of, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.demand import Demands
@@ -29,7 +29,6 @@ from gridsim.policy.capabilities import adapted, begin, capabilities_of, compare
 from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.scheduler.preempting import Preempting
 
@@ -40,36 +39,29 @@ class TreeOptions(Protocol):
     @property
     def overrun(self) -> str:
         """Action at the walltime: kill or extend."""
-        ...
 
     @property
     def instant(self) -> Mode:
         """Batched or per-event decisions."""
-        ...
 
     @property
     def seed(self) -> int:
         """Seed of the random streams."""
-        ...
 
     @property
     def balancer(self) -> Any:
         """Balancer that selects the child for a piece."""
-        ...
 
     @property
     def failures(self) -> Failures | None:
         """Failures of nodes and GPUs."""
-        ...
 
     @property
     def split(self) -> Split:
         """Splitting of a piece that fits on no child."""
-        ...
 
     def tick_of(self, workload: Workload) -> float:
         """Return the unit that durations are rounded up to, s."""
-        ...
 
 
 def clusters_of(

@@ -114,18 +114,19 @@ class Holdings:
             place_tasks(self.sketch, self.classes, self.rule, request)
         else:
             self.outside(self, request)
-        while True:
-            count = kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))
-            if count >= 0:
-                return int(count)
-            self.grow(-count)
+        return self._hold(request, start, end, promise)
 
     def put_at(self, request: int, place: Place, start: int, end: int, *, promise: bool = False) -> None:
         """Place a request at a given place over ``[start, end)``, whole microseconds."""
         self._placed[:], self._given[:] = 0, 0
         self._placed[place.node], self._given[place.node] = place.tasks, place.shares
+        self._hold(request, start, end, promise)
+
+    def _hold(self, request: int, start: int, end: int, promise: bool) -> int:
+        """Allocate the placement in the workspace; return the number of nodes."""
         while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))) < 0:
             self.grow(-count)
+        return int(count)
 
     def learn(self) -> None:
         """Use the current demand classes after a request with a new demand was added (`DemandClasses.learn`)."""

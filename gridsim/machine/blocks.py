@@ -308,26 +308,23 @@ def earliest(times, free, size, amount, duration):  # type: ignore[no-untyped-de
 
     Only the present and times at which the free amount rises are candidates. The job must fit in the last block.
     """
-    candidate = times[0]
-    for i in range(size - 1):
-        if not enough(free, i, amount):
-            candidate = times[i + 1]
-        elif times[i + 1] - candidate >= duration:
-            return candidate
-    return candidate
+    return _first_from(times, free, size, amount, duration, 0, times[0])
 
 
 @njit_noalloc
 def earliest_from(times, free, size, amount, duration, begin):  # type: ignore[no-untyped-def]
     """Like `earliest`, from *begin* on (not before the present), for callers that know a lower bound."""
-    i = block_at(times, size, begin)
-    candidate = begin
-    while i + 1 < size:
+    return _first_from(times, free, size, amount, duration, block_at(times, size, begin), begin)
+
+
+@inline
+def _first_from(times, free, size, amount, duration, at, candidate):  # type: ignore[no-untyped-def]
+    """Return the first time from *candidate*, in the block *at*, on."""
+    for i in range(at, size - 1):
         if not enough(free, i, amount):
             candidate = times[i + 1]
         elif times[i + 1] - candidate >= duration:
             return candidate
-        i += 1
     return candidate
 
 

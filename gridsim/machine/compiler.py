@@ -527,26 +527,20 @@ def _held(lock: Path) -> Iterator[None]:
 
 
 class _Modules(event.Listener):
-    """Report each module once when loops of it are compiled, not loaded."""
+    """Report each module when loops of it are compiled, not loaded."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said: set[str] = set()
-        self._within = 0
+        self._say, self._within = say, 0
 
     def on_start(self, now: Any) -> None:
         self._within += 1
-        module = now.data["dispatcher"].py_func.__module__
-        if self._within == 1 and module not in self._said:  # its callees belong to it
-            self._said.add(module)
-            self._say(module)
+        if self._within == 1:  # its callees belong to it
+            self._say(now.data["dispatcher"].py_func.__module__)
 
     def on_end(self, _: Any) -> None:
         self._within -= 1
 
 
-def register(say: Callable[[str], None]) -> Callable[[], None]:
-    """Call *say* with the name of a module when its first loop is compiled; return a function that ends this."""
-    modules: Any = _Modules(say)
-    event.register("numba:compile", modules)  # type: ignore[no-untyped-call]
-    return lambda: event.unregister("numba:compile", modules)  # type: ignore[no-untyped-call]
+def register(say: Callable[[str], None]) -> None:
+    """Call *say* with the name of a module whenever a loop of it is compiled for Python."""
+    event.register("numba:compile", _Modules(say))  # type: ignore[no-untyped-call]

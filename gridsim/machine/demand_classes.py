@@ -98,8 +98,10 @@ class DemandClasses:
         every = demands if others is None else demands.joined(others)
         self.columns = Columns.of(capacity, every)
         self.classes, lacks = _classes(every, capacity, self.columns)
-        self.reasons = tuple(self._reasons(lacks))
+        self.reasons: tuple[str, ...] = tuple(self._reasons(lacks))
         self._spare_classes = 0
+        self._suspended: dict[int, int] = {}  # classes of the whole demands of suspended requests
+        self._made: dict[tuple[int, bytes, bytes], tuple[int, int]] = {}  # their classes by class and place
         if self.sized is not None:
             of = self.classes.of
             self.classes = self.classes._replace(of=of[: len(demands)].copy())
@@ -107,18 +109,14 @@ class DemandClasses:
 
     def keep_spares(self, spares: IntArray) -> None:
         """Keep nodes free of all requests except those that `allow_spares` names later; before any is placed."""
-        with_spares, reasons = self.classes, self.reasons
-        hosts = with_spares.hosts.copy()
+        (_, each, whole, shape, all_hosts), reasons = self.classes, self.reasons
+        hosts, shape = all_hosts.copy(), shape.copy()
         hosts[:, spares] = 0
-        self.classes = with_spares._replace(hosts=hosts)
-        without = list(self._reasons([""] * len(hosts)))
-        shape = with_spares.shape.copy()
         shape[:, HOSTS] += len(hosts)
-        each, whole = (np.concatenate((part, part)) for part in (with_spares.each, with_spares.whole))
-        shapes = np.concatenate((with_spares.shape, shape))
-        short = [why or ("spares" if other else "") for why, other in zip(reasons, without, strict=True)]
-        self.reasons = (*short, *reasons)
-        self.classes = Classes(with_spares.of, each, whole, shapes, np.concatenate((hosts, with_spares.hosts)))
+        self.classes = self.classes._replace(hosts=hosts)
+        without = self._reasons([""] * len(hosts))
+        self.reasons = tuple(why or ("spares" if other else "") for why, other in zip(reasons, without, strict=True))
+        self._add((each, whole, shape, all_hosts), *reasons)
         self._spare_classes = len(reasons)
 
     def allow_spares(self, request: int, allowed: bool = True) -> None:
@@ -153,11 +151,6 @@ class DemandClasses:
         self.classes.of[request] = self._suspended.pop(request)
 
     @cached_property
-    def _suspended(self) -> dict[int, int]:
-        """Classes of the whole demands of suspended requests."""
-        return {}
-
-    @cached_property
     def _cores(self) -> int:
         """Column of the cores; -1 if nodes have none."""
         names = self.columns.resources
@@ -177,17 +170,16 @@ class DemandClasses:
             whole[0, : len(only)][~only], whole[0, len(only) :], whole[1, : len(only)][only] = 0, 0, 0
             shape[0, GPU], shape[:, HOSTS] = 0, len(classes.hosts)
             shape[:, TASK] = classes.shape[:, TASK].max() + 1 + np.arange(2)
-            parts = zip(classes[1:], (each, whole, shape, hosts), strict=True)
-            self.classes = Classes(classes.of, *(np.concatenate(pair) for pair in parts))
-            self.reasons = (*self.reasons, "", "")
-            self.__dict__.pop("_drawn", None)
+            self._add((each, whole, shape, hosts), "", "")
             self._made[key] = count, count + 1
         return self._made[key]
 
-    @cached_property
-    def _made(self) -> dict[tuple[int, bytes, bytes], tuple[int, int]]:
-        """Classes of suspended requests by class and place."""
-        return {}
+    def _add(self, parts: Sequence[IntArray], *reasons: str) -> None:
+        """Add classes, given as the columns of `Classes` after the first one."""
+        before = self.classes
+        self.classes = Classes(before.of, *map(np.concatenate, zip(before[1:], parts, strict=True)))
+        self.reasons += reasons
+        self.__dict__.pop("_drawn", None)
 
     def resize(self, request: int, cores: int) -> None:
         """Change the size of a request that holds nothing, if it is moldable."""
@@ -216,11 +208,8 @@ class DemandClasses:
             classes.of[request] = int(np.argmax(same))
             return
         made.shape[0, HOSTS], made.shape[0, TASK] = len(classes.hosts), classes.shape[:, TASK].max(initial=-1) + 1
-        joined = (np.concatenate((one, other)) for one, other in zip(classes[1:], made[1:], strict=True))
-        self.classes = Classes(classes.of, *joined)
-        self.classes.of[request] = len(self.reasons)
-        self.reasons = (*self.reasons, reason)
-        self.__dict__.pop("_drawn", None)
+        classes.of[request] = len(self.reasons)
+        self._add(made[1:], reason)
 
     def _reasons(self, lacks: Sequence[str]) -> Iterator[str]:
         resources, pools = len(self.columns.resources) + 1, self.classes.whole.shape[1]

@@ -8,26 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridsim.machine import node_profile as floors
 from gridsim.machine.blocks import block_at
 from gridsim.machine.njit import inline, njit, njit_noalloc
-from gridsim.machine.node_profile import (
-    BLOCKS,
-    ENDS,
-    EXCLUSIVE,
-    GPU,
-    HOSTS,
-    MAX_NODES,
-    MIN_NODES,
-    PER_NODE,
-    PROMISED,
-    PROMISES,
-    SIZE,
-    TASKS,
-    Classes,
-    NodeProfile,
-    Workspace,
-    first_end,
-)
 from gridsim.model.time import NEVER
 
 WHOLE = 1000
@@ -42,7 +25,7 @@ def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
     """Return how many of *most* tasks of a class fit in the free amounts *low* of a node (spec of machines, 3.1)."""
     each, shape = classes.each[c], classes.shape[c]
     resources = each.shape[0]
-    if shape[EXCLUSIVE] and low[resources + gpus] < 0:
+    if shape[floors.EXCLUSIVE] and low[resources + gpus] < 0:
         return 0
     found = most
     for r in range(resources):
@@ -51,7 +34,7 @@ def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
                 found = max(low[r], 0) // each[r]
             if found == 0:
                 return 0
-    share = shape[GPU]
+    share = shape[floors.GPU]
     if share > 0:
         slots = 0
         for i in range(resources, resources + gpus):
@@ -67,22 +50,22 @@ def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
 def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
     """Write the free amounts of nodes over ``[start, end)`` and their fits; return whether the demand can be placed."""
     shape, low, fits = classes.shape[c], sketch.low, sketch.fits
-    hosts = classes.hosts[shape[HOSTS]]
+    hosts = classes.hosts[shape[floors.HOSTS]]
     width, gpus = low.shape[1], floor.shares.shape[1]
-    if shape[TASKS] == 0:
+    if shape[floors.TASKS] == 0:
         return True
-    together, able, most = 0, 0, min(shape[TASKS], shape[PER_NODE])
+    together, able, most = 0, 0, min(shape[floors.TASKS], shape[floors.PER_NODE])
     for n in range(low.shape[0]):
         fits[n] = 0
         if not hosts[n]:
             continue
-        size, free, mine = floor.nodes[BLOCKS, n], floor.node_free[n], low[n]
+        size, free, mine = floor.nodes[floors.BLOCKS, n], floor.node_free[n], low[n]
         i = block_at(floor.node_times[n], size, start)
         for k in range(width):
             mine[k] = free[i, k]
         limit = min(most, hosts[n])
         found = fit(mine, classes, c, gpus, limit)
-        if found > 0 and floor.nodes[PROMISES, n] > 0:
+        if found > 0 and floor.nodes[floors.PROMISES, n] > 0:
             i += 1
             before = i
             while i < size and floor.node_times[n, i] < end:
@@ -95,11 +78,11 @@ def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
             fits[n] = found
             together += found
             able += 1
-    if together < shape[TASKS] or able < shape[MIN_NODES]:
+    if together < shape[floors.TASKS] or able < shape[floors.MIN_NODES]:
         return False
-    if able <= shape[MAX_NODES]:
+    if able <= shape[floors.MAX_NODES]:
         return True
-    return largest(fits, hosts, sketch.sorted, shape[MAX_NODES]) >= shape[TASKS]
+    return largest(fits, hosts, sketch.sorted, shape[floors.MAX_NODES]) >= shape[floors.TASKS]
 
 
 @njit_noalloc
@@ -125,7 +108,7 @@ def largest(fits, counts, ordered, count):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def totals_over(floor, classes, c, start, end):  # type: ignore[no-untyped-def]
     """Return the end of the last block in ``[start, end)`` whose totals are too low for a class; -1 for none."""
-    need, totals, size = classes.whole[c], floor.totals, floor.meta[SIZE]
+    need, totals, size = classes.whole[c], floor.totals, floor.meta[floors.SIZE]
     i = block_at(floor.times, size, start)
     last = -1
     while i < size and floor.times[i] < end:
@@ -153,15 +136,15 @@ def not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untype
     is reached when enough nodes for the missing tasks have passed that point.
     """
     shape, fits, rises = classes.shape[c], sketch.fits, sketch.sorted
-    most, gpus, together = min(shape[TASKS], shape[PER_NODE]), floor.shares.shape[1], 0
+    most, gpus, together = min(shape[floors.TASKS], shape[floors.PER_NODE]), floor.shares.shape[1], 0
     for n in range(fits.shape[0]):
         together += fits[n]
-    needed = max(1, (shape[TASKS] - together + most - 1) // most)
+    needed = max(1, (shape[floors.TASKS] - together + most - 1) // most)
     kept = 0
     for n in range(fits.shape[0]):
-        if fits[n] == most or not classes.hosts[shape[HOSTS], n]:
+        if fits[n] == most or not classes.hosts[shape[floors.HOSTS], n]:
             continue
-        times, size = floor.node_times[n], floor.nodes[BLOCKS, n]
+        times, size = floor.node_times[n], floor.nodes[floors.BLOCKS, n]
         i = block_at(times, size, start)
         last = i
         while fits[n] == 0 and i < size and times[i] < end:
@@ -190,9 +173,9 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
     Only the present and the ends of allocations are candidates. The workspace has the free amounts at the result.
     Without reservations, free amounts never fall, and the first end is found by bisection.
     """
-    floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
-    c, count, rising = classes.of[row], floor.meta[ENDS], floor.meta[PROMISED] == 0
-    at, index, high = begin, first_end(floor, begin + 1), -1  # no bisection yet
+    floor, classes, sketch = floors.NodeProfile(*floor), floors.Classes(*classes), floors.Workspace(*sketch)
+    c, count, rising = classes.of[row], floor.meta[floors.ENDS], floor.meta[floors.PROMISED] == 0
+    at, index, high = begin, floors.first_end(floor, begin + 1), -1  # no bisection yet
     while at < before:
         short = totals_over(floor, classes, c, at, min(at + duration, own))
         able = short < 0 and fits_over(floor, classes, sketch, c, at, at + duration)
@@ -202,12 +185,12 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
             middle = (index + high) >> 1
             index, high = (index, middle) if able else (middle + 1, high)
         elif short >= 0:
-            index = first_end(floor, short)
+            index = floors.first_end(floor, short)
         elif rising:
-            count = first_end(floor, before)  # what a suspended job keeps has no known end
+            count = floors.first_end(floor, before)  # what a suspended job keeps has no known end
             high = count - 1
         else:
-            index = first_end(floor, max(at + 1, not_before(floor, classes, sketch, c, at, at + duration)))
+            index = floors.first_end(floor, max(at + 1, not_before(floor, classes, sketch, c, at, at + duration)))
         if index >= count:
             return -1
         at = floor.ends[index if high < 0 else (index + high) >> 1]
@@ -217,31 +200,26 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
 @njit
 def refusals(classes, empty):  # type: ignore[no-untyped-def]
     """Return why a machine with nodes *empty* cannot hold the tasks of each class (spec of machines, 4.5)."""
-    classes = Classes(*classes)
+    classes = floors.Classes(*classes)
     found = np.zeros(classes.shape.shape[0], dtype=np.int64)
     fits, ordered = np.zeros(empty.shape[0], dtype=np.int64), np.zeros(empty.shape[0], dtype=np.int64)
     for c in range(found.shape[0]):
         shape = classes.shape[c]
-        hosts = classes.hosts[shape[HOSTS]]
-        together, unlimited, able = 0, 0, 0
+        hosts, tasks = classes.hosts[shape[floors.HOSTS]], shape[floors.TASKS]
+        unlimited, able = 0, 0
         for n in range(empty.shape[0]):
             fits[n] = 0
             if hosts[n]:
-                most = fit(empty[n], classes, c, empty.shape[1] - classes.each.shape[1] - 1, shape[TASKS])
-                fits[n] = min(most, shape[PER_NODE])
+                most = fit(empty[n], classes, c, empty.shape[1] - classes.each.shape[1] - 1, tasks)
+                fits[n] = min(most, shape[floors.PER_NODE])
                 unlimited += most
-                together += fits[n]
                 able += fits[n] > 0
-        if shape[TASKS] == 0:
+        if tasks == 0:
             continue
         if unlimited == 0:
             found[c] = ONE
-        elif unlimited < shape[TASKS]:
+        elif unlimited < tasks:
             found[c] = ALL
-        elif (
-            together < shape[TASKS]
-            or able < shape[MIN_NODES]
-            or (able > shape[MAX_NODES] and largest(fits, hosts, ordered, shape[MAX_NODES]) < shape[TASKS])
-        ):
+        elif able < shape[floors.MIN_NODES] or largest(fits, hosts, ordered, shape[floors.MAX_NODES]) < tasks:
             found[c] = LIMITS
     return found

@@ -231,8 +231,11 @@ _VERBS: list[tuple[Any, dict[str, Any]]] = []
 _LOADING = threading.RLock()
 
 
+@functools.cache
 def _compiler() -> Any:
-    return importlib.import_module("gridsim.machine.compiler")
+    compiler = importlib.import_module("gridsim.machine.compiler")
+    compiler.register(report)
+    return compiler
 
 
 def preload() -> None:
@@ -262,8 +265,6 @@ def _load() -> None:
         compiler = _compiler()
         while _NOTICES:
             warn(_NOTICES.pop(0))
-        for hearing in _LISTENERS:
-            hearing.begin(compiler)
         while _VERBS:
             compiler.make_verb(*_VERBS.pop())
         if not _WAITING:
@@ -308,55 +309,36 @@ def worth_compiling(loop: Any, many: bool) -> bool:
     return as_python(loop) is not loop and (many or (not isinstance(loop, Loop) and is_kept(loop)))
 
 
-class _Listener:
-    """Listener for compile events, from the moment the compiler is loaded."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._end: Callable[[], None] | None = None
-
-    def begin(self, compiler: Any) -> None:
-        if self._end is None:
-            self._end = compiler.register(self._say)
-
-    def end(self) -> None:
-        _LISTENERS.remove(self)
-        if self._end is not None:
-            self._end()
+_LISTENERS: dict[Callable[[str], None], set[str]] = {}
+"""Listeners for compile events, and the modules of which each has been notified."""
 
 
-_LISTENERS: list[_Listener] = []
+def report(module: str) -> None:
+    """Notify each listener once that loops of a module are compiled."""
+    for say, known in list(_LISTENERS.items()):
+        if module not in known:
+            known.add(module)
+            say(module)
 
 
 @contextmanager
 def when_compiling(say: Callable[[str], None]) -> Iterator[None]:
     """Call *say* with the name of a module when its first uncached loop is compiled."""
-    hearing = _add_listener(say)
+    on_compile(say)
     try:
         yield
     finally:
-        hearing.end()
+        del _LISTENERS[say]
 
 
 def on_compile(say: Callable[[str], None]) -> None:
     """Do the same as `when_compiling` for the rest of this process."""
-    _add_listener(say)
-
-
-def _add_listener(say: Callable[[str], None]) -> _Listener:
-    hearing = _Listener(say)
-    _LISTENERS.append(hearing)
+    _LISTENERS[say] = set()
     listen()
-    return hearing
-
-
-def has_listeners() -> bool:
-    """Return whether there are listeners for compile events."""
-    return bool(_LISTENERS)
 
 
 def listen() -> None:
-    """Register the listeners for compile events if other code has already imported numba."""
+    """Load the compiler, which reports compile events, if other code has already imported numba."""
     if _LISTENERS and "numba" in sys.modules:
         _load()
 
@@ -371,7 +353,7 @@ def compile_in_background(loop: Any, arguments: tuple[Any, ...]) -> Popen[bytes]
     from subprocess import DEVNULL, PIPE, Popen  # only for Slurm's loops
 
     plain = getattr(loop, "py_func", None)
-    if plain is None or not has_listeners() or _cores() < 2 or is_kept(loop):
+    if plain is None or not _LISTENERS or _cores() < 2 or is_kept(loop):
         return None
     types = pickle.dumps(tuple(loop.typeof_pyval(each) for each in arguments))
     places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

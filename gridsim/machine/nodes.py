@@ -16,22 +16,6 @@ from gridsim.machine import verbs
 from gridsim.machine.blocks import block_at
 from gridsim.machine.feasibility import can_place, first_place, fit, fits_over, not_before, totals_over
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import (
-    ABSENT,
-    BLOCKS,
-    ENDS,
-    HOSTS,
-    PROMISED,
-    TASKS,
-    UNTIL,
-    Classes,
-    NodeProfile,
-    Workspace,
-    advance,
-    drop,
-    first_end,
-    hold,
-)
 from gridsim.machine.placing import KIND, OUTSIDE, Rule, place_tasks
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
@@ -81,9 +65,9 @@ class Nodes(NamedTuple):
         See `gridsim.machine.running_set`.
     """
 
-    floor: NodeProfile
-    classes: Classes
-    sketch: Workspace
+    floor: floors.NodeProfile
+    classes: floors.Classes
+    sketch: floors.Workspace
     rule: Rule
     log: Log
     blocked: IntArray
@@ -97,13 +81,13 @@ class Nodes(NamedTuple):
 def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
     """Return the machine of a queue: `Nodes`, of plain tuples, with the running requests of the queue."""
     floor, classes, sketch, rule, log, blocked, fresh, state = nodes
-    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
+    parts = floors.NodeProfile(*floor), floors.Classes(*classes), floors.Workspace(*sketch), Rule(*rule), Log(*log)
     return Nodes(parts[0], parts[1], parts[2], parts[3], parts[4], blocked, fresh, state, queue.running, queue.meta)
 
 
 @verbs.open_cycle.register(Nodes)
 def open_cycle_on_nodes(machine, now):  # type: ignore[no-untyped-def]
-    advance(machine.floor, now)
+    floors.advance(machine.floor, now)
     machine.state[OPEN] = -1
     if machine.counts[RUNNING] > 0 and machine.running[0, 0] <= now:
         machine.state[RISES] += 1
@@ -112,7 +96,7 @@ def open_cycle_on_nodes(machine, now):  # type: ignore[no-untyped-def]
 @verbs.close_cycle.register(Nodes)
 def close_cycle_on_nodes(machine, rows, count):  # type: ignore[no-untyped-def]
     for k in range(count):
-        drop(machine.floor, machine.classes, machine.sketch, rows[k])
+        floors.drop(machine.floor, machine.classes, machine.sketch, rows[k])
 
 
 @verbs.fits_now.register(Nodes)
@@ -128,7 +112,7 @@ def fits_now_on_nodes(machine, now, row):  # type: ignore[no-untyped-def]
 
 @verbs.fits_until.register(Nodes)
 def fits_until_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
-    if machine.floor.meta[PROMISED] == 0:  # without reservations free capacity never falls: the present suffices
+    if machine.floor.meta[floors.PROMISED] == 0:  # without reservations free capacity never falls: the present suffices
         return True
     return can_place(machine.floor, machine.classes, machine.sketch, machine.classes.of[row], now, now + duration)
 
@@ -137,11 +121,12 @@ def fits_until_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped
 def ever_fits_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
     floor, classes, sketch = machine.floor, machine.classes, machine.sketch
     # In the last block of each node, all requests have ended, and absences of unknown length remain.
-    if floor.meta[ABSENT] == 0 or can_place(floor, classes, sketch, classes.of[row], NEVER - 1, NEVER):
-        return 1
+    if floor.meta[floors.ABSENT] == 0 or can_place(floor, classes, sketch, classes.of[row], NEVER - 1, NEVER):
+        return verbs.FITS
     # Only before the begin of a known absence can a node have more capacity than in the end.
-    falls = floor.meta[PROMISED] > 0
-    return 2 if falls and first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER) >= 0 else 0
+    falls = floor.meta[floors.PROMISED] > 0
+    fits = falls and first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER) >= 0
+    return verbs.FITS_BEFORE if fits else verbs.NEVER_FITS
 
 
 @verbs.reserve.register(Nodes)
@@ -168,21 +153,21 @@ def start_on_nodes(machine, now, row, duration, more):  # type: ignore[no-untype
 def release_on_nodes(machine, now, rows, count):  # type: ignore[no-untyped-def]
     if count > 0:
         machine.state[RISES] += 1
-        advance(machine.floor, now)
+        floors.advance(machine.floor, now)
     for k in range(count):
-        drop(machine.floor, machine.classes, machine.sketch, rows[k])
+        floors.drop(machine.floor, machine.classes, machine.sketch, rows[k])
 
 
 @verbs.postpone.register(Nodes)
 def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
-    advance(machine.floor, now)
-    if until != machine.floor.holds[UNTIL, row]:
+    floors.advance(machine.floor, now)
+    if until != machine.floor.holds[floors.UNTIL, row]:
         floors.postpone(machine.floor, machine.classes, machine.sketch, row, until)
 
 
 @verbs.remove.register(Nodes)
 def remove_from_nodes(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
-    advance(machine.floor, now)
+    floors.advance(machine.floor, now)
     code = floors.has_capacity(machine.floor)
     if code == 0:
         floors.absent(machine.floor, machine.sketch, node, gpu, begin, end, announced, -1)
@@ -192,7 +177,7 @@ def remove_from_nodes(machine, now, node, gpu, begin, end, announced):  # type: 
 @verbs.restore.register(Nodes)
 def restore_on_nodes(machine, now, node, gpu, begin, end, announced):  # type: ignore[no-untyped-def]
     machine.state[RISES] += 1
-    advance(machine.floor, now)
+    floors.advance(machine.floor, now)
     floors.absent(machine.floor, machine.sketch, node, gpu, begin, end, announced, 1)
 
 
@@ -205,7 +190,7 @@ def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # ty
         if rule.what[KIND] == OUTSIDE:
             return -BY_RULE
         place_tasks(sketch, classes, rule, row)
-    count = hold(floor, classes, sketch, row, begin, end, reserved)
+    count = floors.hold(floor, classes, sketch, row, begin, end, reserved)
     if count >= 0:
         state[PLACED] = 0
     return count
@@ -246,8 +231,8 @@ def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # 
     if begin >= planned:
         return planned
     if begin > now:  # only ends of holds are candidates
-        index = first_end(floor, begin)
-        if index >= floor.meta[ENDS]:
+        index = floors.first_end(floor, begin)
+        if index >= floor.meta[floors.ENDS]:
             return planned
         begin = floor.ends[index]
     begin = _first_by_totals(floor, classes, c, duration, begin, planned)
@@ -296,10 +281,10 @@ def start_planned_on_nodes(machine, now, row):  # type: ignore[no-untyped-def]
 
 @verbs.cancel.register(Nodes)
 def cancel_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
-    advance(machine.floor, now)
+    floors.advance(machine.floor, now)
     if until > now:
         floors.mark(machine.floor, machine.fresh[0], row, now, until)
-    drop(machine.floor, machine.classes, machine.sketch, row)
+    floors.drop(machine.floor, machine.classes, machine.sketch, row)
 
 
 @njit_noalloc
@@ -326,8 +311,8 @@ def _first_by_totals(floor, classes, c, duration, begin, before):  # type: ignor
         short = totals_over(floor, classes, c, at, min(at + duration, before))
         if short < 0:
             return at
-        index = first_end(floor, short)
-        if index >= floor.meta[ENDS]:
+        index = floors.first_end(floor, short)
+        if index >= floor.meta[floors.ENDS]:
             return np.int64(-1)
         at = floor.ends[index]
     return np.int64(-1)
@@ -341,13 +326,13 @@ def _first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, ow
     take a task. From *own* on, the blocks include the request's own hold (`NEVER` for none) and are not examined.
     """
     shape = classes.shape[c]
-    if shape[TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
+    if shape[floors.TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
         return begin
     first = before
     for n in nodes:
-        if not classes.hosts[shape[HOSTS], n]:
+        if not classes.hosts[shape[floors.HOSTS], n]:
             continue
-        times, size, last = floor.node_times[n], floor.nodes[BLOCKS, n], min(fresh[1, n], first)
+        times, size, last = floor.node_times[n], floor.nodes[floors.BLOCKS, n], min(fresh[1, n], first)
         at = max(begin, fresh[0, n] - duration + 1)
         i = block_at(times, size, at)
         while at < last and i < size and times[i] < min(at + duration, own):
@@ -370,8 +355,8 @@ def _first_after_lift(floor, classes, sketch, fresh, nodes, row, duration, begin
     while at < old:
         hope = _first_on_fresh(floor, classes, fresh, nodes, c, duration, at, old, NEVER)
         if hope > at:  # only the present and ends of holds are candidates
-            index = first_end(floor, hope)
-            if hope >= old or index >= floor.meta[ENDS]:
+            index = floors.first_end(floor, hope)
+            if hope >= old or index >= floor.meta[floors.ENDS]:
                 break
             at = floor.ends[index]
             if at > hope:
@@ -383,8 +368,8 @@ def _first_after_lift(floor, classes, sketch, fresh, nodes, row, duration, begin
             return at
         else:
             after = max(at + 1, not_before(floor, classes, sketch, c, at, at + duration))
-        index = first_end(floor, after)
-        if index >= floor.meta[ENDS]:
+        index = floors.first_end(floor, after)
+        if index >= floor.meta[floors.ENDS]:
             break
         at = floor.ends[index]
     return np.int64(-1)

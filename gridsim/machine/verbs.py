@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from gridsim.machine.njit import verb
 
+NEVER_FITS, FITS, FITS_BEFORE = range(3)
+"""Answers of `ever_fits`: at no time; after all reservations; only before a known absence, with the reservations that
+were made."""
+
 
 @verb
 def open_cycle(machine, now):  # type: ignore[no-untyped-def]
@@ -55,11 +59,8 @@ def fits_until(machine, now, row, duration):  # type: ignore[no-untyped-def]
 
 @verb
 def ever_fits(machine, now, row, duration):  # type: ignore[no-untyped-def]
-    """Return whether a request fits for *duration* at some time, as far as is known of absent nodes.
-
-    1: it fits after all reservations; 2: only before a known absence, with the reservations that were made.
-    """
-    return 1
+    """Return whether a request fits for *duration* at some time, as far as is known of absent nodes."""
+    return FITS
 
 
 @verb

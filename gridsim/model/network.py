@@ -10,7 +10,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import rational
-from gridsim.model.time import NEVER, IntArray
+from gridsim.model.time import NEVER, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,20 @@ class Network:
         ticks = self.volume(runtime, bytes_sent, tick) * power
         return -(-ticks.numerator // ticks.denominator) * tick
 
-    def delays(self, runtime: IntArray, levels: int, tick: int) -> IntArray:
-        """Return the delays for many tasks, if they do not depend on bytes (``transfer = "ccr"``).
+    def delays(self, runtime: IntArray, levels: int, tick: int, sent: FloatArray | None = None) -> IntArray:
+        """Return the delays of many tasks or edges.
 
         Parameters
         ----------
         runtime : (n,) int64
             Execution times, whole microseconds.
+        sent : (n,) float64, optional
+            Bytes sent, if the network counts them.
         """
+        if self.transfer == "files":
+            volumes = [None] * len(runtime) if sent is None else sent.tolist()
+            pairs = zip(runtime.tolist(), volumes, strict=True)
+            return np.array([self.delay(one, levels, tick, much) for one, much in pairs], dtype=np.int64)
         power = levels**self.delay_levels_power if levels and self.delay_levels_power is not None else min(levels, 1)
         by, of = self._ratio.numerator * power, self._ratio.denominator * tick
         if max(by, 1) * int(runtime.max(initial=0)) < NEVER and of < NEVER:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim import registry
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import InputError, call, policy_error
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import begin, compares_quotes, first_of
 from gridsim.policy.copies import per_cluster_copy
-from gridsim.policy.protocols import call, name_of
 
 __all__ = [
     "CheapestGuarantee",
@@ -70,15 +69,12 @@ class ClusterState(Protocol):
 
     def remaining(self) -> int:
         """Return the queued work and the remaining work of running tasks."""
-        ...
 
     def earliest_start(self, cores: int) -> int:
         """Return when a request for *cores* cores could start behind all waiting requests, whole microseconds."""
-        ...
 
     def bid(self, piece: Any) -> Bid | None:
         """Return the cluster's offer for a job now, None if it rejects the job. Its state does not change."""
-        ...
 
 
 class PieceState(Protocol):
@@ -89,16 +85,13 @@ class PieceState(Protocol):
     @property
     def work(self) -> int:
         """Cores times estimate of all tasks, core-microseconds."""
-        ...
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of the tasks."""
-        ...
 
     def delay_to(self, cluster: Any) -> int:
         """Return the sum of the delays of data from predecessors that are already assigned, whole microseconds."""
-        ...
 
 
 class ChildState(Protocol):
@@ -106,7 +99,6 @@ class ChildState(Protocol):
 
     def leaves(self) -> Sequence[ClusterState]:
         """Return the clusters at or below the child."""
-        ...
 
 
 _Load = tuple[int, int]
@@ -222,11 +214,10 @@ class RandomChild:
 
 
 @dataclass
-class PowerOfTwo:
-    """The less loaded of two random children."""
+class _Around:
+    """Balancer that lets another one choose among some of the children."""
 
     balancer: Any = field(default_factory=ExpectedQueue)
-    _rng: Generator = field(init=False, repr=False, compare=False)
 
     @property
     def quotes(self) -> bool:
@@ -237,13 +228,20 @@ class PowerOfTwo:
         self._rng = rng
         begin(self.balancer, rng)
 
+    def _pick_of(self, some: Sequence[int], piece: PieceState, children: Sequence[ChildState], now: int) -> int:
+        return some[pick_of(self.balancer, piece, [children[index] for index in some], now)]
+
+
+@dataclass
+class PowerOfTwo(_Around):
+    """The less loaded of two random children."""
+
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         if len(children) == 1:
             return 0
         one = int(self._rng.integers(len(children)))
         other = int(self._rng.integers(len(children) - 1))
-        pair = sorted((one, other + (other >= one)))
-        return pair[pick_of(self.balancer, piece, [children[index] for index in pair], now)]
+        return self._pick_of(sorted((one, other + (other >= one))), piece, children, now)
 
 
 @dataclass
@@ -282,23 +280,13 @@ class EarliestStart:
 
 
 @dataclass
-class DataLocal:
+class DataLocal(_Around):
     """Least delay of the tasks' input data from the clusters of their predecessors, then the shortest queue."""
-
-    balancer: Any = field(default_factory=ExpectedQueue)
-
-    @property
-    def quotes(self) -> bool:
-        """True if the inner balancer compares quotes of clusters."""
-        return compares_quotes(self.balancer)
-
-    def setup(self, rng: Generator) -> None:
-        begin(self.balancer, rng)
 
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         delays = [self._nearest(piece, child) for child in children]
         near = [index for index, delay in enumerate(delays) if delay == min(delays)]
-        return near[pick_of(self.balancer, piece, [children[index] for index in near], now)]
+        return self._pick_of(near, piece, children, now)
 
     def _nearest(self, piece: PieceState, child: ChildState) -> int:
         """Return the least delay to a cluster that could run the widest task of a kind of the piece."""
@@ -307,8 +295,28 @@ class DataLocal:
         )
 
 
+class _ByBid:
+    """Balancer that compares quotes of clusters."""
+
+    quotes: ClassVar[bool] = True
+
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
+        """Return the child above the cluster with the best bid; the first one, which rejects the job, without bids."""
+        ((kind, cores),) = piece.widest.items()
+        bids = [
+            (self._preference(bid), index)
+            for index, child in enumerate(children)
+            for cluster in _eligible(child, kind, cores)
+            if (bid := cluster.bid(piece)) is not None
+        ]
+        return min(bids)[1] if bids else 0
+
+    def _preference(self, bid: Bid) -> tuple[bool | int | float, ...]:
+        return not bid.accepted, bid.granted, bid.kills, bid.start
+
+
 @dataclass
-class EarliestGuarantee:
+class EarliestGuarantee(_ByBid):
     """The cluster that guarantees the earliest end, of all clusters below the router.
 
     Notes
@@ -327,14 +335,9 @@ class EarliestGuarantee:
     plans: guaranteed or conservative policies.
     """
 
-    quotes: ClassVar[bool] = True
-
-    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
-        return _best_bid(piece, children, _by_promise)
-
 
 @dataclass
-class CheapestGuarantee:
+class CheapestGuarantee(_ByBid):
     """The cluster with the lowest charge for a guarantee that the user accepts: rate times cores times estimate.
 
     Notes
@@ -343,33 +346,8 @@ class CheapestGuarantee:
     one, whatever the charge.
     """
 
-    quotes: ClassVar[bool] = True
-
-    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
-        return _best_bid(piece, children, _by_charge)
-
-
-_Preference = tuple[bool | int | float, ...]
-
-
-def _by_promise(bid: Bid) -> _Preference:
-    return not bid.accepted, bid.granted, bid.kills, bid.start
-
-
-def _by_charge(bid: Bid) -> _Preference:
-    return not bid.accepted, bid.granted >= NEVER, bid.charge, bid.granted, bid.kills, bid.start
-
-
-def _best_bid(piece: PieceState, children: Sequence[ChildState], preference: Callable[[Bid], _Preference]) -> int:
-    """Return the child above the cluster with the best bid; the first child, which rejects the job, without bids."""
-    ((kind, cores),) = piece.widest.items()
-    bids = [
-        (preference(bid), index)
-        for index, child in enumerate(children)
-        for cluster in _eligible(child, kind, cores)
-        if (bid := cluster.bid(piece)) is not None
-    ]
-    return min(bids)[1] if bids else 0
+    def _preference(self, bid: Bid) -> tuple[bool | int | float, ...]:
+        return not bid.accepted, bid.granted >= NEVER, bid.charge, bid.granted, bid.kills, bid.start
 
 
 @dataclass
@@ -387,7 +365,7 @@ class Scored:
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         scores = [call(self.scoring, "score", piece, child, now) for child in children]
         if wrong := [score for score in scores if not isinstance(score, Real) or score != score]:
-            raise PolicyError(f"{name_of(self.scoring)} scores a child with {wrong[0]!r}; expected numbers")
+            raise policy_error(self.scoring, f"scores a child with {wrong[0]!r}; expected numbers")
         return _first_least(scores)
 
 
@@ -401,7 +379,7 @@ def pick_of(balancer: Any, piece: PieceState, children: Sequence[Any], now: int)
     """
     index = call(balancer, "pick", piece, children, now)
     if not isinstance(index, int | np.integer) or not 0 <= index < len(children):
-        raise PolicyError(f"{name_of(balancer)} picked {index!r} of {len(children)} children")
+        raise policy_error(balancer, f"picked {index!r} of {len(children)} children")
     return int(index)
 
 

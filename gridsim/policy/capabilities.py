@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
-from gridsim.policy.protocols import Capabilities, Changes, Decision, Quote, Stop, name_of, starts_of
+from gridsim.errors import name_of, policy_error
+from gridsim.policy.protocols import Capabilities, Changes, Decision, Quote, Stop, starts_of
 from gridsim.policy.queue import ClusterView
 
 _CHANGES = get_args(Changes)
@@ -79,7 +79,7 @@ def _guarantees(scheduler: Any) -> bool:
     found = bool(getattr(scheduler, "guarantees", False))
     missing = [name for name in ("promise", "declined", "broken") if not hasattr(scheduler, name)]
     if found and missing:
-        raise PolicyError(f"{name_of(scheduler)} guarantees deadlines without {', '.join(missing)}")
+        raise policy_error(scheduler, f"guarantees deadlines without {', '.join(missing)}")
     return found
 
 
@@ -121,7 +121,7 @@ def of_ordering(ordering: Any) -> OrderingCapabilities:
     """
     changes: Changes = getattr(ordering, "changes", "pass")
     if changes not in _CHANGES:
-        raise PolicyError(f"{name_of(ordering)} changes {changes!r}; expected one of {', '.join(_CHANGES)}")
+        raise policy_error(ordering, f"changes {changes!r}; expected one of {', '.join(_CHANGES)}")
     pick, keep, group = (hasattr(ordering, name) for name in ("pick", "keep", "group"))
     return OrderingCapabilities(changes, pick, bool(getattr(ordering, "hold", False)), keep, group)
 

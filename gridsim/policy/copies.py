@@ -9,8 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gridsim.errors import GridsimError, PolicyError
-from gridsim.policy.protocols import name_of
+from gridsim.errors import GridsimError, policy_error
 
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), type)
@@ -46,9 +45,10 @@ def per_cluster_copy(policy: Any) -> Any:
         raise
     except Exception as error:
         where, part = _culprit(policy, type(policy).__name__, memo)
-        raise PolicyError(
-            f"{name_of(policy)} cannot be copied, but every cluster of a run needs a separate copy: {where} is a "
-            f"{type(part).__name__} ({error}); create it in setup, or give its class a __deepcopy__"
+        raise policy_error(
+            policy,
+            f"cannot be copied, but every cluster of a run needs a separate copy: {where} is a "
+            f"{type(part).__name__} ({error}); create it in setup, or give its class a __deepcopy__",
         ) from error
 
 

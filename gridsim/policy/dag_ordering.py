@@ -9,17 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.ordering import Static
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import Queue
 
 _SOURCE = "Burkimsher, Bate, Indrusiak"
-
-
-def _remaining(queue: Queue, rank_of: str) -> FloatArray:
-    if rank_of == "inclusive":
-        return queue.rank
-    requests, rows = queue.requests, queue.rows
-    return (requests.rank[rows] - requests.estimate[rows]) / 1e6  # integers, so that equal ranks stay equal
 
 
 def _tick(queue: Queue) -> float:
@@ -29,10 +23,9 @@ def _tick(queue: Queue) -> float:
 
 
 @dataclass
-class FifoTask:
+class FifoTask(Static):
     """First ready, first served; ties by job order."""
 
-    changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
@@ -40,7 +33,7 @@ class FifoTask:
 
 
 @dataclass
-class LongestRemaining:
+class LongestRemaining(Static):
     """Longest remaining time first (LRTF): largest upward rank; starves short jobs under overload.
 
     Parameters
@@ -51,15 +44,17 @@ class LongestRemaining:
 
     rank_of: Literal["inclusive", "exclusive"] = "inclusive"
     aliases: ClassVar[tuple[str, ...]] = ("lrtf",)
-    changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return -_remaining(queue, self.rank_of)
+        if self.rank_of == "inclusive":
+            return -queue.rank
+        requests, rows = queue.requests, queue.rows
+        return (requests.estimate[rows] - requests.rank[rows]) / 1e6  # integers, so that equal ranks stay equal
 
 
 @dataclass
-class ShortestRemaining:
+class ShortestRemaining(LongestRemaining):
     """Shortest remaining time first (SRTF): smallest upward rank; starves long jobs under overload.
 
     Parameters
@@ -68,13 +63,10 @@ class ShortestRemaining:
         Whether the rank includes the task itself.
     """
 
-    rank_of: Literal["inclusive", "exclusive"] = "inclusive"
     aliases: ClassVar[tuple[str, ...]] = ("srtf",)
-    changes: ClassVar[Changes] = "static"
-    source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return _remaining(queue, self.rank_of)
+        return -super().rank(queue, now)
 
 
 @dataclass

@@ -33,103 +33,100 @@ __all__ = [
 ]
 
 
+class Static:
+    """Base of orderings whose ranks depend on initial data only."""
+
+    changes: ClassVar[Changes] = "static"
+
+
 @dataclass
-class Fifo:
+class Fifo(Static):
     """First come, first served: by submit time, then job order."""
 
     aliases: ClassVar[tuple[str, ...]] = ("fifo-job", "fcfs")
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return np.zeros(len(queue))
 
 
 @dataclass
-class ShortestEstimate:
+class ShortestEstimate(Static):
     """Shortest walltime estimate first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("sjf", "spf")
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return queue.estimate
 
 
 @dataclass
-class LongestEstimate:
+class LongestEstimate(Static):
     """Longest walltime estimate first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("ljf", "lpf")
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return -queue.estimate
 
 
 @dataclass
-class SmallestCores:
+class SmallestCores(Static):
     """Fewest cores first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("narrowest",)
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return queue.cores
 
 
 @dataclass
-class LargestCores:
+class LargestCores(Static):
     """Most cores first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("widest",)
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return -queue.cores
 
 
 @dataclass
-class SmallestArea:
+class SmallestArea(Static):
     """Smallest product of cores and estimate first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("saf",)
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return queue.area
 
 
 @dataclass
-class LargestArea:
+class LargestArea(Static):
     """Largest product of cores and estimate first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("laf",)
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return -queue.area
 
 
 @dataclass
-class EarliestDeadline:
+class EarliestDeadline(Static):
     """Earliest deadline first; jobs without deadline last, by arrival."""
 
     aliases: ClassVar[tuple[str, ...]] = ("edf",)
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return queue.deadline
 
 
 @dataclass
-class LeastLaxity:
+class LeastLaxity(Static):
     """Least laxity first, i.e. earliest latest start (deadline minus estimate); jobs without deadline last.
 
     The current time is the same for all jobs, so the order does not change with time.
     """
 
     aliases: ClassVar[tuple[str, ...]] = ("llf",)
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         return queue.deadline - queue.estimate
@@ -142,6 +139,7 @@ class Ageing:
     """
 
     power: ClassVar[int] = 1
+    changes: ClassVar[Changes] = "pass"
 
     def terms(self, queue: Queue) -> tuple[FloatArray, FloatArray]:
         """Return the units, s, and the weights of requests: constant positive numbers."""
@@ -161,7 +159,6 @@ class Wfp3(Ageing):
     """Largest (wait / estimate)^3 * cores first: favours old, short and wide jobs."""
 
     power: ClassVar[int] = 3
-    changes: ClassVar[Changes] = "pass"
     source: ClassVar[str] = "Tang, Lan, Desai, Buettner 2009"
 
     def terms(self, queue: Queue) -> tuple[FloatArray, FloatArray]:
@@ -177,7 +174,6 @@ class Unicef(Ageing):
     The formula divides by zero for one core. Sizes below two count as two, so serial jobs rank like two-core jobs.
     """
 
-    changes: ClassVar[Changes] = "pass"
     source: ClassVar[str] = "Tang, Lan, Desai, Buettner 2009"
 
     def terms(self, queue: Queue) -> tuple[FloatArray, FloatArray]:
@@ -187,8 +183,6 @@ class Unicef(Ageing):
 @dataclass
 class Xfactor(Ageing):
     """Largest expansion factor first: (wait + estimate) / estimate."""
-
-    changes: ClassVar[Changes] = "pass"
 
     def terms(self, queue: Queue) -> tuple[FloatArray, FloatArray]:
         return queue.estimate, np.ones(len(queue))
@@ -272,11 +266,10 @@ class DominantShare:
 
 
 @dataclass
-class InQueue:
+class InQueue(Static):
     """Queue order: textbook backfilling."""
 
     name: ClassVar[str] = "queue"
-    changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """Return equal ranks: ties are in queue order."""
@@ -284,10 +277,9 @@ class InQueue:
 
 
 @dataclass
-class Shortest:
+class Shortest(Static):
     """Shortest prediction first (SJBF); the shortest estimate without predictor."""
 
-    changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy import limits
 from gridsim.policy.limits import Limits
 from gridsim.policy.queue import Queue, Requests
@@ -29,8 +29,16 @@ def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
     return allowed
 
 
+class _AnySize:
+    """Partition with all sizes of the range of a request, which for rigid ones is one size."""
+
+    def columns(self, requests: Requests) -> Limits:
+        """Return the limits for compiled cycles."""
+        return limits.limits_of(requests, limits.ANY)
+
+
 @dataclass
-class Rigid:
+class Rigid(_AnySize):
     """Every job gets its requested cores."""
 
     choices: ClassVar[int] = 1
@@ -40,13 +48,9 @@ class Rigid:
     def limits(self, queue: Queue, now: float) -> IntArray:
         return queue.requests.cores[queue.rows]
 
-    def columns(self, requests: Requests) -> Limits:
-        """Return the limits for compiled cycles: every request has one size."""
-        return limits.limits_of(requests, limits.ANY)
-
 
 @dataclass
-class Greedy:
+class Greedy(_AnySize):
     """The number of cores in the job's range with the earliest end.
 
     Parameters
@@ -66,10 +70,6 @@ class Greedy:
 
     def limits(self, queue: Queue, now: float) -> IntArray:
         return queue.requests.maximum[queue.rows]
-
-    def columns(self, requests: Requests) -> Limits:
-        """Return the limits for compiled cycles: any size."""
-        return limits.limits_of(requests, limits.ANY)
 
 
 @dataclass
@@ -115,43 +115,19 @@ class ShareOfWork:
             raise ValueError(f"gap is {self.gap}; a fraction of the machine above 0, at most 1, is needed")
 
     def limits(self, queue: Queue, now: float) -> IntArray:
-        total = queue.state["total"]
-        waiting = self._counted(queue)
-        share = np.zeros(len(queue))
-        everything = waiting.sum() + self._running(queue, now)
-        if everything > 0:
-            np.divide(self._weighed(queue.weight), everything, out=share)
-        most: IntArray = np.floor(np.minimum(self.wf * share, self.gap) * total + 1e-9).astype(np.int64)
-        return np.maximum(most, 1)
+        """Return the limits of `gridsim.policy.limits`, which compiled cycles use too."""
+        requests, running = queue.requests, queue.state["running"]
+        n, found = len(requests), self.columns(queue.requests)
+        began, ends = np.zeros(n, dtype=np.int64), np.zeros(len(running), dtype=np.int64)
+        if running.state:
+            began[running.rows], ends[:] = (np.rint(running.state[name] * 1e6) for name in ("began", "expected"))
+        counts = np.array([len(running), 0, queue.state["total"]])
+        held = np.stack([ends, running.rows]), counts, requests.cores, began
+        limits.allow(round(now * 1e6), queue.rows, held, np.ones(n, dtype=np.int64), np.full(n, NEVER), found)
+        return found.allowed[: len(queue)]
 
     def columns(self, requests: Requests) -> Limits:
         """Return the same limits for compiled cycles (`gridsim.policy.limits`), equal to the last bit."""
         weight = ("linear", "sqrt", "sqrt-parallel", "equal").index(self.weight)
         scope = ("system", "remaining", "queued").index(self.scope)
         return limits.limits_of(requests, limits.SHARE, weight, scope, wf=self.wf, gap=self.gap)
-
-    def _weighed(self, weight: FloatArray) -> FloatArray:
-        if self.weight == "equal":
-            return np.ones_like(weight)
-        return weight if self.weight == "linear" else np.sqrt(weight)
-
-    def _counted(self, queue: Queue) -> FloatArray:
-        """Return the contribution of each request to the sum."""
-        weighed = self._weighed(queue.weight)
-        if self.weight == "sqrt-parallel":
-            weighed = np.where(queue.requests.maximum[queue.rows] > 1, weighed, 0.0)
-        return weighed
-
-    def _running(self, queue: Queue, now: float) -> float:
-        """Return the contribution of the running requests to the sum."""
-        if self.scope == "queued":
-            return 0.0
-        running: Queue = queue.state["running"]
-        weight = running.weight
-        if self.scope == "remaining":
-            began, expected = running.state["began"], running.state["expected"]
-            weight = weight * np.maximum(0.0, expected - now) / (expected - began)
-        weighed = self._weighed(weight)
-        if self.weight == "sqrt-parallel":
-            weighed = weighed[running.requests.maximum[running.rows] > 1]
-        return float(weighed.sum())

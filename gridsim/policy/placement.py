@@ -15,19 +15,8 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
+from gridsim.machine import placing
 from gridsim.machine.demand_classes import DemandClasses
-from gridsim.machine.placing import (
-    FINE,
-    FIRST_NODE,
-    FRAGMENTS,
-    PACK,
-    PRODUCT_HIGH,
-    PRODUCT_LOW,
-    SPREAD,
-    WEIGHT,
-    Rule,
-    fragments,
-)
 from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.demand import Demands, typical_tasks
 from gridsim.model.time import FloatArray, IntArray
@@ -39,18 +28,18 @@ from gridsim.schema import Number, read_json
 class First:
     """The lowest-numbered node with enough free capacity."""
 
-    def columns(self, asked: DemandClasses) -> Rule:
+    def columns(self, asked: DemandClasses) -> placing.Rule:
         """Return the parameters for compiled placement."""
-        return _rule(asked, FIRST_NODE)
+        return _rule(asked, placing.FIRST_NODE)
 
 
 @dataclass
 class Weight:
     """The node with the lowest weight, as in Slurm."""
 
-    def columns(self, asked: DemandClasses) -> Rule:
+    def columns(self, asked: DemandClasses) -> placing.Rule:
         """Return the parameters for compiled placement."""
-        return _rule(asked, WEIGHT)
+        return _rule(asked, placing.WEIGHT)
 
 
 @dataclass
@@ -69,9 +58,9 @@ class Pack:
     whole: bool = False
     source: ClassVar[str] = "Weng et al., USENIX ATC 2023"
 
-    def columns(self, asked: DemandClasses) -> Rule:
+    def columns(self, asked: DemandClasses) -> placing.Rule:
         """Return the parameters for compiled placement."""
-        return _rule(asked, PACK, self.resources, self.whole)
+        return _rule(asked, placing.PACK, self.resources, self.whole)
 
 
 @dataclass
@@ -89,9 +78,9 @@ class Spread:
     resources: str | Sequence[str] = ""
     whole: bool = False
 
-    def columns(self, asked: DemandClasses) -> Rule:
+    def columns(self, asked: DemandClasses) -> placing.Rule:
         """Return the parameters for compiled placement."""
-        return _rule(asked, SPREAD, self.resources, self.whole)
+        return _rule(asked, placing.SPREAD, self.resources, self.whole)
 
 
 @dataclass
@@ -117,9 +106,9 @@ class DotProduct:
         if self.align not in ("high", "low"):
             raise ValueError(f"align is {self.align!r}; high or low is needed")
 
-    def columns(self, asked: DemandClasses) -> Rule:
+    def columns(self, asked: DemandClasses) -> placing.Rule:
         """Return the parameters for compiled placement."""
-        kind = PRODUCT_HIGH if self.align == "high" else PRODUCT_LOW
+        kind = placing.PRODUCT_HIGH if self.align == "high" else placing.PRODUCT_LOW
         return _rule(asked, kind, self.resources, self.whole, products=True)
 
 
@@ -155,7 +144,7 @@ class Fragmentation:
         if not 0 < self.popularity <= 1:
             raise ValueError(f"popularity is {self.popularity!r}; a fraction above 0, at most 1, is needed")
 
-    def columns(self, asked: DemandClasses) -> Rule:
+    def columns(self, asked: DemandClasses) -> placing.Rule:
         """Return the parameters for compiled placement."""
         typical = self.typical
         if typical == "workload":
@@ -200,7 +189,7 @@ def _named(resources: str | Sequence[str]) -> tuple[str, ...]:
 
 def _rule(
     asked: DemandClasses, kind: int, resources: str | Sequence[str] = "", whole: bool = False, *, products: bool = False
-) -> Rule:
+) -> placing.Rule:
     """Return weights that turn free amounts into fractions of the largest node, as integers if these are small enough.
 
     Raises
@@ -220,11 +209,11 @@ def _rule(
     kept = sum(part > 0 for part in parts)
     exact = 200 * max(1, kept) * unit < 2**62
     if not exact:
-        unit = FINE
-    return Rule(
+        unit = placing.FINE
+    return placing.Rule(
         what=np.array([kind, whole, max(1, kept), unit, 0], dtype=np.int64),
         weights=np.array([unit // part if part and exact else 0 for part in parts], dtype=np.int64),
-        ratios=np.array([0.0 if exact or not part else FINE / part for part in parts]),
+        ratios=np.array([0.0 if exact or not part else placing.FINE / part for part in parts]),
         nodes=np.array(asked.capacity.weight or [1] * len(columns.nodes), dtype=np.int64),
         typical=np.zeros((0, len(names) + 1), dtype=np.int64),
         accepts=np.zeros((0, len(columns.nodes)), dtype=np.int64),
@@ -249,14 +238,14 @@ def fragments_of(
     asked = DemandClasses(capacity, Demands.plain_cores(np.zeros(0, dtype=np.int64)))
     rule = _fragmentation(asked, typical, whole=False)
     low: IntArray = np.array([*(free.get(name, 0) for name in asked.columns.resources), *gpus, 0], dtype=np.int64)
-    return int(fragments(low, rule, 0))
+    return int(placing.fragments(low, rule, 0))
 
 
 _KNOWN = 1 << 22
 """Maximum number of cached scores."""
 
 
-def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], whole: bool) -> Rule:
+def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], whole: bool) -> placing.Rule:
     """Return the parameters for typical tasks.
 
     Raises
@@ -274,13 +263,13 @@ def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], w
             raise InputError(f"a typical task requests {name}, which no node has", field="typical")
         accepted = task.get("gpu_kinds", ())
         accepts.append([not accepted or kind in accepted for kind in kinds])
-    found = _rule(asked, FRAGMENTS)
+    found = _rule(asked, placing.FRAGMENTS)
     counts = sum(row[-1] for row in rows)
     nodes, width = asked.empty.shape
     tasks = int(asked.classes.shape[:, -1].max(initial=-1)) + 1
     kept = min(tasks, _KNOWN // max(1, nodes * (width + 1)))
     return found._replace(
-        what=np.array([FRAGMENTS, whole, 1, 1, max(1, counts)], dtype=np.int64),
+        what=np.array([placing.FRAGMENTS, whole, 1, 1, max(1, counts)], dtype=np.int64),
         typical=np.array(rows, dtype=np.int64).reshape(len(rows), len(columns.resources) + 2),
         accepts=np.array(accepts, dtype=np.int64).reshape(len(rows), nodes),
         known=np.full((kept, nodes, width + 1), -1, dtype=np.int64),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import call, policy_error
 from gridsim.machine import verbs
 from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.demand_classes import DemandClasses
@@ -20,7 +20,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
-from gridsim.policy.protocols import Absence, CapacityChange, Nodes, Pieces, Placement, call, name_of
+from gridsim.policy.protocols import Absence, CapacityChange, Nodes, Pieces, Placement
 from gridsim.policy.queue import ClusterView
 
 
@@ -173,6 +173,18 @@ class PlacementLog:
             self.note()
         return self._placements.pop(request, _NOWHERE)
 
+    def freed(self, now: int) -> None:
+        """Note that resources may have become free on any node."""
+        self.state[RISES] += 1
+        self.fresh[0] = [[now], [NEVER]]
+
+    def serve(self, stopped: int) -> None:
+        """Serve a compiled function that has *stopped* with this code, for single decisions."""
+        if stopped == FULL:
+            self.note()
+        else:
+            self.help(stopped)
+
     def help(self, stopped: int) -> None:
         """Serve a compiled loop that has *stopped* with this code."""
         if stopped == FULL:
@@ -235,15 +247,15 @@ class _UserRule:
         try:
             scores = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with non-numbers: {error}") from error
+            raise policy_error(self._rule, f"scores {len(able)} nodes with non-numbers: {error}") from error
         if scores.shape != able.shape or np.isnan(scores[able]).any():
             what = f"shape {scores.shape}" if scores.shape != able.shape else "NaN"
-            raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with {what}; one number each is needed")
+            raise policy_error(self._rule, f"scores {len(able)} nodes with {what}; one number each is needed")
         where = np.flatnonzero(able)
         return int(where[np.argmin(scores[where])])
 
     def _gpu(self, free: IntArray, share: int) -> int:
         gpu = call(self._rule, "gpu", free.copy(), share)
         if not isinstance(gpu, int | np.integer) or not 0 <= gpu < len(free) or free[gpu] < share:
-            raise PolicyError(f"{name_of(self._rule)} picked GPU {gpu!r}, with fewer than {share} thousandths free")
+            raise policy_error(self._rule, f"picked GPU {gpu!r}, with fewer than {share} thousandths free")
         return int(gpu)

@@ -9,22 +9,9 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import MICROSECOND, FloatArray, to_us
+from gridsim.policy import runtime_history
 from gridsim.policy.queue import Queue, Requests
-from gridsim.policy.runtime_history import (
-    ADDED,
-    AVERAGE,
-    DOUBLE,
-    DOUBLE_OR_LESS,
-    EXACT,
-    RECENT,
-    REQUEST,
-    SIMILAR,
-    STEPS,
-    Histories,
-    answer,
-    corrected,
-    learn,
-)
+from gridsim.policy.runtime_history import REQUEST, Histories
 
 __all__ = ["Average", "Clairvoyant", "Predictor", "Recent", "Requested", "Similar"]
 
@@ -38,18 +25,15 @@ class Predictor(Protocol):
 
     def setup(self, rng: Generator) -> None:
         """Initialise the state for a run."""
-        ...
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
         """Return one prediction, s, per request that is submitted *now*, in job order; infinity means as requested.
 
         Predictions are limited to the range from one tick to the requested walltime, and rounded down to whole ticks.
         """
-        ...
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
         """Record that these requests ended *now*, in this order, after *ran* seconds, at most their estimates."""
-        ...
 
 
 @dataclass
@@ -75,7 +59,7 @@ class Clairvoyant:
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
         """Return columns for the run times; no learning takes place."""
-        return Histories(requests, EXACT, corrector, tick=tick)
+        return Histories(requests, runtime_history.EXACT, corrector, tick=tick)
 
     def setup(self, rng: Generator, runtime: FloatArray) -> None:
         """Store the run times of all requests, s."""
@@ -93,24 +77,27 @@ class History:
     """Base of predictors that learn from the run times of a user's jobs; an unknown user has no history."""
 
     rule: ClassVar[int]
+    n: int = 1
+    alpha: float = 1.0
 
     def setup(self, rng: Generator) -> None:
         """Initialise the state for a run."""
         self._histories: Histories | None = None
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """Return the columns of the histories, for a run of these requests."""
-        raise NotImplementedError
+        """Return the columns of the histories, for a run of these requests; predictions are rounded down."""
+        return Histories(requests, self.rule, corrector, tick=tick, mean_of=self.n, weight=self.alpha)
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
         """Return predictions, s, from the history of each request's user; infinity for users without history."""
-        answers = np.array([answer(row, self._history(queue, row)) for row in queue.rows.tolist()], dtype=np.float64)
+        rows = queue.rows.tolist()
+        answers = np.array([runtime_history.answer(row, self._history(queue, row)) for row in rows], dtype=np.float64)
         return np.where(answers < 0, np.inf, answers / 1e6)
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
         """Add the ended requests to the histories of their users."""
         for row, seconds in zip(queue.rows.tolist(), ran.tolist(), strict=True):
-            learn(row, round(seconds * 1e6), self._history(queue, row))
+            runtime_history.learn(row, round(seconds * 1e6), self._history(queue, row))
 
     def _history(self, queue: Queue, row: int) -> tuple[Any, ...]:
         if self._histories is None:
@@ -125,15 +112,12 @@ class Recent(History):
     """Mean run time of the last *n* finished jobs of the same user; the requested walltime until there are *n*."""
 
     n: int = 2
-    rule: ClassVar[int] = RECENT
+    rule: ClassVar[int] = runtime_history.RECENT
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
 
     def __post_init__(self) -> None:
-        _at_least_one(self.n)
-
-    def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """Return the columns for the last *n* jobs of each user; their mean is rounded down."""
-        return Histories(requests, self.rule, corrector, tick=tick, mean_of=self.n)
+        if self.n < 1:
+            raise ValueError(f"n is {self.n}; at least 1 is needed")
 
 
 @dataclass
@@ -141,15 +125,11 @@ class Average(History):
     """Exponential average of the run times of a user's jobs, in which the last one has weight *alpha*."""
 
     alpha: float = 0.5
-    rule: ClassVar[int] = AVERAGE
+    rule: ClassVar[int] = runtime_history.AVERAGE
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha <= 1:
             raise ValueError(f"alpha is {self.alpha}; a number above 0, at most 1, is needed")
-
-    def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """Return the columns for the average of each user, a float, s; predictions are rounded down."""
-        return Histories(requests, self.rule, corrector, tick=tick, weight=self.alpha)
 
 
 @dataclass
@@ -161,13 +141,8 @@ class Similar(Recent):
     Sizes of a class have the same integer part of the binary logarithm.
     """
 
-    rule: ClassVar[int] = SIMILAR
+    rule: ClassVar[int] = runtime_history.SIMILAR
     source: ClassVar[str] = "Gaussier, Glesser, Reis, Trystram 2015"
-
-
-def _at_least_one(n: int) -> None:
-    if n < 1:
-        raise ValueError(f"n is {n}; at least 1 is needed")
 
 
 # -- correctors: new predictions of jobs that exceed their prediction (specification of predictions, section 3) ------
@@ -178,7 +153,6 @@ class Corrector(Protocol):
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
         """Return seconds, above *present*; *times* counts from 1, *first* is the first prediction."""
-        ...
 
 
 class Compiled:
@@ -193,7 +167,7 @@ class Compiled:
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
         """Return the new prediction, s."""
-        return int(corrected(self.rule, to_us(first), to_us(present), times, to_us(estimate))) / 1e6
+        return int(runtime_history.corrected(self.rule, to_us(first), to_us(present), times, to_us(estimate))) / 1e6
 
 
 @dataclass
@@ -207,7 +181,7 @@ class Request(Compiled):
 class Steps(Compiled):
     """The first prediction plus a growing step: 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h, then the request."""
 
-    _rule: ClassVar[int] = STEPS
+    _rule: ClassVar[int] = runtime_history.STEPS
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
 
 
@@ -215,7 +189,7 @@ class Steps(Compiled):
 class Added(Compiled):
     """The same steps, each added to the present prediction."""
 
-    _rule: ClassVar[int] = ADDED
+    _rule: ClassVar[int] = runtime_history.ADDED
 
 
 @dataclass
@@ -228,4 +202,4 @@ class Double(Compiled):
     @property
     def rule(self) -> int:
         """Code of the rule, with or without the cap."""
-        return DOUBLE_OR_LESS if self.cap else DOUBLE
+        return runtime_history.DOUBLE_OR_LESS if self.cap else runtime_history.DOUBLE

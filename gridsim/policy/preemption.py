@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.model.time import FloatArray, IntArray, to_us
 from gridsim.model.workload import PRIORITY
-from gridsim.policy.protocols import Changes, Then, name_of, ranks_of
+from gridsim.policy.protocols import Changes, Then, ranks_of
 from gridsim.policy.queue import Queue, Requests
 
 

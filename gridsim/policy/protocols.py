@@ -10,49 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError, call, failed, name_of, raise_failed
+from gridsim.errors import PolicyError, call, name_of, policy_error, raise_failed
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
     from gridsim.machine.allocations_over_time import Holdings
-
-__all__ = [
-    "NOTHING",
-    "Absence",
-    "Answers",
-    "Capabilities",
-    "CapacityChange",
-    "Changes",
-    "Decision",
-    "Lanes",
-    "LoopState",
-    "Nodes",
-    "Offer",
-    "Ordering",
-    "Partition",
-    "Pieces",
-    "Placement",
-    "PlacementRule",
-    "PlannedStarts",
-    "Quote",
-    "ReservationRule",
-    "Scheduler",
-    "Start",
-    "Stop",
-    "Then",
-    "call",
-    "failed",
-    "integer_column",
-    "lanes_of",
-    "name_of",
-    "raise_failed",
-    "ranks_of",
-    "representation",
-    "starting",
-    "starts_of",
-]
 
 Changes = Literal["static", "linear", "pass", "start"]
 """When the ranks of an ordering are computed again: never (static: once, when a request is ready), never (linear in
@@ -72,7 +36,6 @@ class Ordering(Protocol):
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """Return one number per request, lower first; ties by job order. *now* is in seconds; NaN is an error."""
-        ...
 
 
 class Lanes(NamedTuple):
@@ -99,7 +62,6 @@ class ReservationRule(Protocol):
 
     def lanes(self, queue: Queue) -> Lanes:
         """Return the lanes of the requests; called once for all requests that may be submitted."""
-        ...
 
 
 class Partition(Protocol):
@@ -118,7 +80,6 @@ class Partition(Protocol):
         The request's own range takes precedence over this limit. ``queue.state`` has ``total``, the number of cores,
         and ``running``, the running requests as a queue whose state has ``began`` and ``expected`` ends, s.
         """
-        ...
 
 
 class PlannedStarts(NamedTuple):
@@ -239,7 +200,6 @@ class PlacementRule(Protocol):
 
     def scores(self, task: Mapping[str, int], nodes: Nodes) -> FloatArray:
         """Return one number per node, lower first; *task* has the demand of each task, with ``gpu`` in thousandths."""
-        ...
 
 
 class Start(NamedTuple):
@@ -558,31 +518,24 @@ class Scheduler(Protocol):
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run."""
-        ...
 
     def ended(self, request: int, now: int) -> None:
         """Record that the running request has ended and released its cores."""
-        ...
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """Record that the running request reached its estimate and continues until *expected_end* or later."""
-        ...
 
     def settled(self, now: int) -> None:
         """Record that all ends of this instant have been reported."""
-        ...
 
     def quote(self, request: int, now: int) -> Quote | None:
         """Return the answer to a new request; None rejects it."""
-        ...
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """Admit the quoted request; return the running requests that are stopped for it, before the next arrival."""
-        ...
 
     def dispatch(self, now: int) -> Decision:
         """Return the starts, stops and withdrawals at this instant, and the instant of the next decision."""
-        ...
 
 
 def representation(policy: Any) -> str:
@@ -617,12 +570,12 @@ def integer_column(
     try:
         column = np.asarray(answer)
     except (TypeError, ValueError) as error:
-        raise PolicyError(f"{name_of(policy)} returned {what} that is not a column: {error}") from error
+        raise policy_error(policy, f"returned {what} that is not a column: {error}") from error
     expected = "one whole number for each entry" if count is None else f"{count} whole numbers"
     if column.ndim != 1 or len(column) != (len(column) if count is None else count):
-        raise PolicyError(f"{name_of(policy)} returned {what} of shape {column.shape}; expected {expected}")
+        raise policy_error(policy, f"returned {what} of shape {column.shape}; expected {expected}")
     if len(column) and column.dtype.kind not in "iu":
-        raise PolicyError(f"{name_of(policy)} returned {what} of type {column.dtype}; expected {expected}")
+        raise policy_error(policy, f"returned {what} of type {column.dtype}; expected {expected}")
     if len(column) and not least <= int(column.min()) <= int(column.max()) <= most:
         place = int(((column < least) | (column > most)).argmax())
         message = f"{name_of(policy)} returned {what} with {column[place]} at index {place}"
@@ -642,7 +595,7 @@ def lanes_of(rule: Any, queue: Queue) -> Lanes:
     """
     lanes = call(rule, "lanes", queue)
     if not isinstance(lanes, Lanes):
-        raise PolicyError(f"{name_of(rule)} returned {type(lanes).__name__} from lanes; expected Lanes(lane, capacity)")
+        raise policy_error(rule, f"returned {type(lanes).__name__} from lanes; expected Lanes(lane, capacity)")
     count = len(queue)
     capacity = integer_column(rule, "a capacity", lanes.capacity, least=0)
     lane = integer_column(rule, "lanes", lanes.lane, count, least=0, most=len(capacity) - 1)
@@ -663,14 +616,14 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
     except Exception as error:
         if isinstance(error, AttributeError) and error.name == "rank" and error.obj is ordering:
             what = "has no rank; with only pick, it needs reserve=strict or first-fit"
-            raise PolicyError(f"{name_of(ordering)} {what}") from error
+            raise policy_error(ordering, what) from error
         raise_failed(ordering, "rank", error)
     try:
         ranks = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with non-numbers: {error}") from error
+        raise policy_error(ordering, f"ranked {len(queue)} requests with non-numbers: {error}") from error
     # argmax finds a NaN, in a fifth of the time of np.isnan.
     if ranks.shape != queue.rows.shape or (len(ranks) and (last := ranks.item(ranks.argmax())) != last):
         what = f"shape {ranks.shape}" if ranks.shape != queue.rows.shape else "NaN"
-        raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with {what}; one number each is needed")
+        raise policy_error(ordering, f"ranked {len(queue)} requests with {what}; one number each is needed")
     return ranks

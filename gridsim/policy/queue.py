@@ -37,11 +37,9 @@ class RunProgress(Protocol):
 
     def lost(self, request: int, passed: int) -> int:
         """Return the time that a run would lose if it was stopped *passed* after its start."""
-        ...
 
     def cost(self, request: int) -> int | None:
         """Return the duration of a checkpoint of a request; None for one without checkpoints."""
-        ...
 
 
 class Requests:
@@ -215,6 +213,11 @@ class Requests:
         """Columns that change at submission, as memoryviews: assigning plain numbers takes half the time of arrays."""
         return self.submit.data, self.ready.data, self.deadline.data
 
+    def own(self, label: str, request: int, default: int) -> int:
+        """Return the value of a request in a label, or a default for one without a value."""
+        column = self.labels.get(label)
+        return default if column is None or column[request] < 0 else int(column[request])
+
     def in_order(self, rows: IntArray, keys: IntArray | FloatArray | None = None) -> IntArray:
         """Return indices that sort requests by key, if any, then by job order."""
         return in_order(rows, None if self.by_row else self.ties, keys)
@@ -279,7 +282,7 @@ class ClusterView:
 
     ``runtime`` (whole microseconds by request) is set only for schedulers that declare to plan with true run times.
     *demands* has the demands for nodes and pools; None if the cluster is one pool of cores and requests are for cores
-    only.
+    only. *totals* is the total amount of each resource, GPUs in thousandths.
     """
 
     cores: int
@@ -290,13 +293,17 @@ class ClusterView:
     shares: ShareTree | None = None
     runtime: IntArray | None = None
     demands: DemandClasses | None = None
+    totals: dict[str, int] = field(init=False)
 
-    @property
-    def totals(self) -> dict[str, int]:
-        """Total amount of each resource, GPUs in thousandths."""
-        if self.demands is None:
-            return {"cores": self.cores}
-        return {name: self.demands.capacity.total(name) for name in self.demands.capacity.resources}
+    def __post_init__(self) -> None:
+        self.totals = {"cores": self.cores}
+        if self.demands is not None:
+            self.totals = {name: self.demands.capacity.total(name) for name in self.demands.capacity.resources}
+
+    def queue(self, rows: IntArray, running: IntArray, held: int, predicted: IntArray | None = None) -> Queue:
+        """Return requests as orderings see them, with the running ones, which hold so many cores."""
+        state = {"free": self.cores - held, "total": self.cores, "totals": self.totals, "tick": self.tick / 1e6}
+        return Queue(self.requests, rows, {**state, "running": Queue(self.requests, running)}, predicted)
 
 
 class Ledger:

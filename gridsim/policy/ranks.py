@@ -45,12 +45,8 @@ def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
     runtime = tasks.estimate[source[crossing]]
     for height in np.unique(levels).tolist():
         here = levels == height
-        if network.transfer == "files":
-            sent = [None] * int(here.sum()) if tasks.volume is None else tasks.volume[crossing[here]].tolist()
-            pairs = zip(runtime[here].tolist(), sent, strict=True)
-            delays[crossing[here]] = [network.delay(one, height, tick, much) for one, much in pairs]
-        else:
-            delays[crossing[here]] = network.delays(runtime[here], height, tick)
+        sent = None if tasks.volume is None else tasks.volume[crossing[here]]
+        delays[crossing[here]] = network.delays(runtime[here], height, tick, sent)
     return delays
 
 

@@ -16,40 +16,40 @@ from gridsim.policy.protocols import Lanes, lanes_of
 from gridsim.policy.queue import Queue
 
 
+class _OneLane:
+    """Rule under which the first blocked requests hold a reservation."""
+
+    blocking: ClassVar[bool] = False
+    _most: ClassVar[int] = 0
+
+    def lanes(self, queue: Queue) -> Lanes:
+        return _one_lane(queue, self._most)
+
+
 def _one_lane(queue: Queue, capacity: int) -> Lanes:
     return Lanes(np.zeros(len(queue), dtype=np.int64), np.array([capacity], dtype=np.int64))
 
 
 @dataclass
-class Strict:
+class Strict(_OneLane):
     """No backfilling: plain list scheduling; FCFS with a first-come order."""
 
     blocking: ClassVar[bool] = True
 
-    def lanes(self, queue: Queue) -> Lanes:
-        return _one_lane(queue, 0)
-
 
 @dataclass
-class FirstFit:
+class FirstFit(_OneLane):
     """Every request that fits starts, and no request holds a reservation: wide jobs can starve."""
 
-    blocking: ClassVar[bool] = False
     aliases: ClassVar[tuple[str, ...]] = ("none",)
-
-    def lanes(self, queue: Queue) -> Lanes:
-        return _one_lane(queue, 0)
 
 
 @dataclass
-class Easy:
+class Easy(_OneLane):
     """The first job in the queue holds a reservation; others start if they do not delay it (aggressive backfill)."""
 
-    blocking: ClassVar[bool] = False
     source: ClassVar[str] = "Lifka 1995"
-
-    def lanes(self, queue: Queue) -> Lanes:
-        return _one_lane(queue, 1)
+    _most: ClassVar[int] = 1
 
 
 @dataclass

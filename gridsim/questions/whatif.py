@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, name_of
 from gridsim.metrics.agreement import model_failures
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
@@ -27,7 +27,6 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import SITE, of_site, site_machine
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import name_of
 from gridsim.policy.site_policy import fitted, machine, nodes_to
 from gridsim.questions.calibrate import own_policy, replay_of
 from gridsim.questions.changes import (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Amdahl, Downey
+from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.limits import allow, total
 from gridsim.policy.partition import Greedy, Rigid, ShareOfWork
@@ -43,6 +44,41 @@ def requests(n: int, seed: int) -> Requests:
     return Requests(Workload.from_columns(submit=np.zeros(n), runtime=runtime, cores=cores, moldable=ranges))
 
 
+class InPython(ShareOfWork):
+    """The same limits, computed from the columns that policies see."""
+
+    def limits(self, queue: Queue, now: float) -> IntArray:
+        weighed = self._counted(queue)
+        everything = weighed.sum() + self._running(queue, now)
+        share = self._weighed(queue.weight) / everything if everything > 0 else np.zeros(len(queue))
+        most: IntArray = np.floor(np.minimum(self.wf * share, self.gap) * queue.state["total"] + 1e-9).astype(np.int64)
+        return np.maximum(most, 1)
+
+    def _weighed(self, weight: FloatArray) -> FloatArray:
+        if self.weight == "equal":
+            return np.ones_like(weight)
+        return weight if self.weight == "linear" else np.sqrt(weight)
+
+    def _counted(self, queue: Queue) -> FloatArray:
+        weighed = self._weighed(queue.weight)
+        if self.weight == "sqrt-parallel":
+            weighed = np.where(queue.requests.maximum[queue.rows] > 1, weighed, 0.0)
+        return weighed
+
+    def _running(self, queue: Queue, now: float) -> float:
+        if self.scope == "queued":
+            return 0.0
+        running: Queue = queue.state["running"]
+        weight = running.weight
+        if self.scope == "remaining":
+            began, expected = running.state["began"], running.state["expected"]
+            weight = weight * np.maximum(0.0, expected - now) / (expected - began)
+        weighed = self._weighed(weight)
+        if self.weight == "sqrt-parallel":
+            weighed = weighed[running.requests.maximum[running.rows] > 1]
+        return float(weighed.sum())
+
+
 @pytest.mark.long
 @given(
     seed=st.integers(0, 10**6),
@@ -68,7 +104,8 @@ def test_shares_of_work_are_those_that_the_partition_answers(
     began = now - rng.integers(1, 10**11, n)
     ends = np.sort(now + rng.integers(-(10**6), 10**11, running))
     shapes = Shapes(asked, ShareOfWork(**how), CORES)
-    expected = shapes.largest(waits, runs, began, ends, now)
+    expected = Shapes(asked, InPython(**how), CORES).largest(waits, runs, began, ends, now)
+    assert shapes.largest(waits, runs, began, ends, now).tolist() == expected.tolist()
     held = (np.stack([ends, runs]), np.array([running, 0, CORES]), asked.cores, began)
     allow(now, waits, held, *shapes.table[LEAST : MOST + 1], shapes.most)
     assert shapes.allowed[:waiting].tolist() == expected.tolist()

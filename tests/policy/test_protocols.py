@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import InputError, PolicyError, call
 from gridsim.metrics.measures import measures
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.moldable import Moldable
@@ -21,7 +21,7 @@ from gridsim.options import Run
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import Greedy, Rigid
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import Capabilities, Decision, Lanes, Offer, PlannedStarts, Start, call, ranks_of
+from gridsim.policy.protocols import Capabilities, Decision, Lanes, Offer, PlannedStarts, Start, ranks_of
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.reservation import Easy, Selective
 from gridsim.policy.scheduler.backfilling import Backfilling

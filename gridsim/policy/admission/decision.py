@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.errors import name_of
 from gridsim.machine import verbs
 from gridsim.machine.blocks import earliest
 from gridsim.machine.njit import inline, njit, njit_noalloc
@@ -33,7 +34,6 @@ from gridsim.policy.admission.restart import Restart, victims
 from gridsim.policy.admission.trial import PRICES, pool_trial
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
-from gridsim.policy.protocols import name_of
 
 SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
 PARAMETERS = slice(10, 15)

@@ -10,21 +10,8 @@ import numpy as np
 from gridsim.errors import PolicyError
 from gridsim.machine.njit import njit
 from gridsim.model.time import FloatArray
+from gridsim.policy.admission import trial as trials
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.trial import (
-    LATE,
-    PRICES,
-    TIE,
-    Price,
-    count_unmoved,
-    has_moved,
-    keep,
-    keep_first,
-    place_all,
-    restore,
-    save,
-    term,
-)
 from gridsim.policy.protocols import Offer
 from gridsim.policy.queue import Promised, Queue
 
@@ -63,13 +50,13 @@ class MSB:
     left_shifted: ClassVar[bool] = True
     vectors: ClassVar[bool] = True
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 1; Talby, Feitelson 1999"
-    price: Price = "slack"
+    price: trials.Price = "slack"
     order: Any = field(default_factory=AscendingScheduledTime)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
         order = plan.requests.in_order(search.rows[:-1], plan.ranks(self.order, search, now)[:-1])
-        keeps, price = isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
+        keeps, price = isinstance(self.order, AscendingScheduledTime), trials.PRICES.index(self.price)
         offer: Offer | None = search.run(cheapest, order, keeps, price)
         return offer
 
@@ -85,29 +72,29 @@ def cheapest(trial, order, keeps, price):  # type: ignore[no-untyped-def]
     new = order.shape[0]
     best, spent, alike = np.inf, 0.0, -1
     rest = np.empty(new + 1, dtype=np.int64)
-    keep_first(trial, 0)
+    trials.keep_first(trial, 0)
     for place in range(new + 1):
         left, count = new + 1 - place, 0
         if place > alike or not trial.one_pool:
             rest[0], rest[1:left] = new, order[place:]
             trial.cost[0] = spent
-            count = place_all(trial, rest[:1], False, price, best * TIE)
-            if trial.state[LATE]:
+            count = trials.place_all(trial, rest[:1], False, price, best * trials.TIE)
+            if trial.state[trials.LATE]:
                 break
-            if count and (has_moved(trial, new) or place > alike):
-                count += place_all(trial, rest[1:left], False, price, best * TIE)
+            if count and (trials.has_moved(trial, new) or place > alike):
+                count += trials.place_all(trial, rest[1:left], False, price, best * trials.TIE)
                 if count == left:
                     best = trial.cost[0]
-                    save(trial)
+                    trials.save(trial)
                 alike = place - 1
                 if keeps:
-                    alike = place + count_unmoved(trial, rest[1:count])
+                    alike = place + trials.count_unmoved(trial, rest[1:count])
         if place == new or (trial.one_pool and alike == new):
             break
-        restore(trial, rest[:count])
+        trials.restore(trial, rest[:count])
         job = order[place]
-        if not keep(trial, job, keeps):
+        if not trials.keep(trial, job, keeps):
             break
         own = trial.planned[job], trial.cores[job], trial.estimate[job], trial.due[job], trial.submit[job]
-        spent += term(price, trial.starts[job], own[0], own[1], own[2], own[3], own[4])
+        spent += trials.term(price, trial.starts[job], own[0], own[1], own[2], own[3], own[4])
     return best

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from gridsim.errors import PolicyError, call, name_of
+from gridsim.errors import PolicyError, call, policy_error
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
+from gridsim.machine.njit import as_python
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
-from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE, no_bounds
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import RUNNING, TOTAL, begin_running, most_running
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
-from gridsim.policy.admission.trial_on_nodes import NodeSearch
+from gridsim.policy.admission.trial_on_nodes import NodeTrial
 from gridsim.policy.capabilities import is_own
+from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.protocols import (
     CapacityChange,
     LoopState,
@@ -50,7 +51,6 @@ class Admission(Protocol):
 
         *plan* must not be changed.
         """
-        ...
 
 
 def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
@@ -72,7 +72,7 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
             return found
         wrong = "" if offer is None or is_own(admission) else _why_no_offer(admission, offer, request, plan, now)
     if wrong:
-        raise PolicyError(f"{name_of(admission)} {wrong}, for request {request} at {now / MICROSECOND} s")
+        raise policy_error(admission, f"{wrong}, for request {request} at {now / MICROSECOND} s")
     return found
 
 
@@ -125,6 +125,10 @@ class Search(NamedTuple):
         Profile of the running requests alone, with space for all others.
     ties : (2, requests) int64
         Keys of the job order that precede the row number, of all requests.
+    holdings : Holdings or None
+        Allocations of the present plan, on a machine of nodes or several pools; a search works on copies.
+    now : int
+        Present instant, whole microseconds; only with *holdings*.
     """
 
     rows: IntArray
@@ -137,16 +141,19 @@ class Search(NamedTuple):
     free: IntArray
     size: int
     ties: IntArray
+    holdings: Holdings | None = None
+    now: int = 0
 
     def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
         """Return the offer for the new request with the plan that a compiled search finds."""
-        trial = pool_trial(tuple(self))
-        price = search(trial, *arguments)
+        on_nodes = self.holdings is not None
+        trial: Any = NodeTrial(self) if on_nodes else pool_trial(tuple(self[:-2]))
+        price = (as_python(search) if on_nodes else search)(trial, *arguments)
         if price == np.inf:
             return None
-        starts = trial.found
+        starts, holdings = trial.found if on_nodes else (trial.found, None)
         order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order]), price=price)
+        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order], holdings), price=price)
 
 
 class Plan:
@@ -181,35 +188,14 @@ class Plan:
         by copies of a plan.
     ranking : (n,) int64
         Order in which requests move when the plan is compressed by rank, ties in job order.
+    rests : (n,) int64
+        Row of what each suspended request keeps until its planned end; -1 for all others. Shared by copies of a plan.
 
     Notes
     -----
     All instants are whole microseconds. A request is planned with its estimate; true run times are unknown here. The
     compiled event loop changes plans with the same functions (`gridsim.policy.admission.plan_cycle`).
     """
-
-    __slots__ = (
-        "_bounds",
-        "_log",
-        "_order",
-        "began",
-        "broken",
-        "cores",
-        "estimate",
-        "free",
-        "granted",
-        "held",
-        "kills",
-        "meta",
-        "need",
-        "planned",
-        "ranking",
-        "requests",
-        "started",
-        "tick",
-        "times",
-        "waiting",
-    )
 
     def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND, placement_log: Any = None) -> None:
         n = len(requests)
@@ -232,13 +218,14 @@ class Plan:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
         self.ranking: IntArray = np.zeros(n, dtype=np.int64)
+        self.rests: IntArray = np.full(n, -1, dtype=np.int64)
         self._log = placement_log
 
     @property
     def _queue(self) -> tuple[Any, ...]:
         """Arrays of the plan as a `gridsim.policy.admission.plan_cycle.PlanQueue`."""
         columns = self.requests.ties, self.need, self.estimate
-        ends = self.held, self.began, self.started, self.granted, self.broken, self.ranking
+        ends = self.held, self.began, self.started, self.granted, self.broken, self.ranking, self.rests
         return (self.waiting, self.planned, self.meta, self._order, *columns, *ends)
 
     @property
@@ -262,10 +249,7 @@ class Plan:
             stopped: int = self.meta.item(cycle.STOPPED)
             if stopped in (0, cycle.TO_RANK):
                 return answer
-            if stopped == FULL:
-                self._log.note()
-            else:
-                self._log.help(stopped)
+            self.log.serve(stopped)
 
     def _ensure(self, more_requests: int) -> None:
         """Allocate space for the maximum number of blocks: two bounds per request, four while one is moved."""
@@ -326,11 +310,6 @@ class Plan:
         self.began[rows[kept]] = before.began[kept]
         return self.waiting
 
-    @property
-    def is_on_nodes(self) -> bool:
-        """True if requests have placements, on nodes or in several pools."""
-        return self._log is not None
-
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
 
@@ -350,11 +329,6 @@ class Plan:
     def expected_ends(self) -> IntArray:
         """Return their expected ends, whole microseconds, in the same order; a view."""
         return readable(self.held[0, : self.meta[RUNNING]])
-
-    @property
-    def running_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Running requests for compiled choices of sizes: by expected end, counts, cores, and starts."""
-        return self.held, self.meta, self.need, self.began
 
     def order(self) -> IntArray:
         """Return the waiting requests by planned start, then job order; a view."""
@@ -385,7 +359,7 @@ class Plan:
         self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
-    def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
+    def search(self, request: int, deadline: int, now: int) -> Search:
         """Return a `Search` for a plan with *request* that ends by *deadline* (`NEVER` for any time).
 
         Raises
@@ -394,9 +368,8 @@ class Plan:
             If *request* is no row: a compiled function would read outside the columns.
         """
         found = cycle.requested(request, deadline, self._checked(request, now), self._queue, self.requests.submit)
-        if self._log is not None:
-            return NodeSearch._make((*found[:6], self.requests.ties, self._log.holdings, now))
-        return Search(*found)
+        search = Search(*found)
+        return search if self._log is None else search._replace(holdings=self._log.holdings, now=now)
 
     def promised(self, search: Any) -> Promised:
         """Return the requests of a search as orderings see them; deadlines are the guaranteed ones, kept or broken."""
@@ -466,7 +439,7 @@ class Plan:
         self._set_waiting(rows, integer_column(self, "starts of an arrangement", starts, len(rows), least=0))
         assert holdings is not None
         self._log.holdings = holdings
-        self._log.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+        self._log.freed(now)  # by requests that moved
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))
@@ -480,8 +453,7 @@ class Plan:
         If any is absent, all waiting requests are placed again in planned order, requeued ones first by their previous
         start. If some only returned, the plan is compressed.
         """
-        assert self._log is not None
-        self._log.change(change, now)
+        self.log.change(change, now)
         for request in change.requeued:
             self.queue_again(request)
         self.meta[cycle.OVERRAN] |= bool(change.lost)
@@ -496,17 +468,17 @@ class Plan:
         self._set_waiting(np.insert(rows, at, request), np.insert(starts, at, start))
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time, on a machine of nodes."""
+    def log(self) -> PlacementLog:
+        """Placements, and allocations over time, on a machine of nodes."""
         assert self._log is not None
-        found: Holdings = self._log.holdings
+        found: PlacementLog = self._log
         return found
 
     def lift(self, places: IntArray, now: int) -> None:
         """Release all waiting requests, which `settle` then places in the order of these places."""
         rows, starts = self.order().copy(), self.planned_starts()
         held = rows[(starts >= 0) & (starts < NEVER)]
-        self.holdings.release_many(held, len(held), now)
+        self.log.holdings.release_many(held, len(held), now)
         self._set_waiting(rows[places], np.full(len(rows), -1, dtype=np.int64))
         self.meta[cycle.OVERRAN] = 1
 
@@ -515,36 +487,11 @@ class Plan:
         begin_running(self.held, self.meta, request, until, self.need[request])
         self.began[request] = now
 
-    def place_all(self, now: int, rests: Mapping[int, int]) -> None:
-        """Do what `settle` does after `lift`, with *rests*: rows of what suspended requests keep until they end."""
-        rows, none = self.order().copy(), np.zeros(0, dtype=np.int64)
-        self._set_waiting(none, none)
-        for request, end in zip(self.running().tolist(), self.expected_ends().tolist(), strict=True):
-            self.holdings.until(request, end, now)
-        for request in rests.values():
-            self.holdings.until(request, NEVER, now)
-        for request in rows.tolist():
-            self.reserve(request, self.earliest(request, now))
-            if request in rests:
-                self.hold_rests({request: rests[request]}, now)
-        self.meta[cycle.OVERRAN] = self.meta[cycle.FRONTIER] = self.meta[cycle.UNSETTLED] = 0
-
-    def hold_rests(self, rests: Mapping[int, int], now: int) -> None:
+    def hold_rests(self, now: int) -> None:
         """Hold what suspended requests keep until their planned ends."""
-        starts = self.starts() if rests else {}
-        for request, row in rests.items():
-            if request in starts:
-                self.holdings.until(row, min(NEVER, starts[request] + int(self.estimate[request])), now)
-
-    def learn_classes(self) -> None:
-        """Use the present demand classes."""
-        assert self._log is not None
-        self._log.learn()
-
-    def freed(self, now: int) -> None:
-        """Note that resources may be free on any node, for the next compression."""
-        assert self._log is not None
-        self._log.fresh[0] = [[now], [NEVER]]
+        for request, start in self.starts().items():
+            if (rest := int(self.rests[request])) >= 0:
+                self.log.holdings.until(rest, min(NEVER, start + int(self.estimate[request])), now)
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Remove waiting requests from the plan; all others keep their starts."""

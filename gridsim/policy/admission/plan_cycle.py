@@ -11,22 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.machine import verbs
 from gridsim.machine.njit import inline, njit, njit_noalloc
 from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool_plan import SIZE, PoolPlan
 from gridsim.machine.queue_order import HEAD, TAIL, insert, sort_places
 from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end, only_running
-from gridsim.machine.verbs import (
-    cancel,
-    close_turn,
-    earlier,
-    earliest,
-    move,
-    open_cycle,
-    postpone,
-    release,
-    start_planned,
-)
 from gridsim.model.time import NEVER, IntArray
 
 COMPRESS, EVERY, HOLES, FRONTIER, OVERRAN, UNSETTLED = range(SIZE + 1, SIZE + 7)
@@ -77,6 +67,8 @@ class PlanQueue(NamedTuple):
         Latest end guaranteed to each request, and whether that guarantee is broken.
     ranks : (n,) int64
         Order of compression by rank.
+    rests : (n,) int64
+        Row of what each suspended request keeps until its planned end; -1 for all others.
     """
 
     waiting: IntArray
@@ -92,6 +84,7 @@ class PlanQueue(NamedTuple):
     granted: IntArray
     broken: Any
     ranks: IntArray
+    rests: IntArray
 
 
 # -- events ------------------------------------------------------------------------------------------------------------
@@ -104,7 +97,7 @@ def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
     A request that fits at no known time has the start `NEVER`, and holds nothing.
     """
     meta, waiting, planned, duration = queue.meta, queue.waiting, queue.planned, queue.estimate[row]
-    code = move(machine, row, at, duration, NEVER) if at < NEVER else 0
+    code = verbs.move(machine, row, at, duration, NEVER) if at < NEVER else 0
     if code:
         return code
     waiting[meta[TAIL]], planned[meta[TAIL]] = row, at
@@ -116,8 +109,8 @@ def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def enter_earliest(now, row, queue, machine):  # type: ignore[no-untyped-def]
     """Plan a request for its earliest start; return 0 or a code."""
-    open_cycle(machine, now)
-    return enter(row, earliest(machine, now, row, queue.estimate[row]), queue, machine)
+    verbs.open_cycle(machine, now)
+    return enter(row, verbs.earliest(machine, now, row, queue.estimate[row]), queue, machine)
 
 
 @njit_noalloc
@@ -125,7 +118,7 @@ def stop(now, row, queue, machine):  # type: ignore[no-untyped-def]
     """Release the rest of a running request's reservation; return its expected end, -1 if it does not run."""
     until = end_running(queue.running, queue.meta, row, queue.need[row])
     if until >= 0:
-        cancel(machine, now, row, until)
+        verbs.cancel(machine, now, row, until)
     return until
 
 
@@ -149,9 +142,9 @@ def adopt(rows, starts, now, queue, machine):  # type: ignore[no-untyped-def]
     for k in range(rows.shape[0]):
         if rows[k] < 0 or rows[k] >= estimate.shape[0]:
             return False
-    release(machine, now, waiting[meta[HEAD] : meta[TAIL]], meta[TAIL] - meta[HEAD])
+    verbs.release(machine, now, waiting[meta[HEAD] : meta[TAIL]], meta[TAIL] - meta[HEAD])
     for k in range(rows.shape[0]):
-        move(machine, rows[k], starts[k], estimate[rows[k]], NEVER)
+        verbs.move(machine, rows[k], starts[k], estimate[rows[k]], NEVER)
         waiting[k], planned[k] = rows[k], starts[k]
     meta[HEAD], meta[TAIL] = 0, rows.shape[0]
     return True
@@ -191,7 +184,7 @@ def due(now, queue, machine):  # type: ignore[no-untyped-def]
     meta, waiting, planned, need, estimate = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
         row = waiting[meta[HEAD]]
-        code = start_planned(machine, now, row)
+        code = verbs.start_planned(machine, now, row)
         if code:
             return code
         begin_running(queue.running, meta, row, now + estimate[row], need[row])
@@ -223,15 +216,18 @@ def replan(now, queue, machine):  # type: ignore[no-untyped-def]
     fitted at no known time.
     """
     meta, running, planned = queue.meta, queue.running, queue.planned
-    open_cycle(machine, now)
+    verbs.open_cycle(machine, now)
     first, last = meta[HEAD], meta[TAIL]
     while first < last and planned[first] < 0:
         first += 1
     while last > first and planned[last - 1] >= NEVER:
         last -= 1
-    release(machine, now, queue.waiting[first:last], last - first)
+    verbs.release(machine, now, queue.waiting[first:last], last - first)
     for k in range(meta[RUNNING]):
-        postpone(machine, now, running[1, k], running[0, k])
+        verbs.postpone(machine, now, running[1, k], running[0, k])
+    for k in range(meta[HEAD], meta[TAIL]):
+        if queue.rests[queue.waiting[k]] >= 0:
+            verbs.postpone(machine, now, queue.rests[queue.waiting[k]], NEVER)
     meta[TASK], meta[AT] = REPLAN, meta[HEAD]
 
 
@@ -272,7 +268,7 @@ def change(now, queue, machine):  # type: ignore[no-untyped-def]
         if meta[TASK] == RANK:
             code = TO_RANK
         elif meta[TASK] == OPEN:
-            open_cycle(machine, now)
+            verbs.open_cycle(machine, now)
             meta[TASK], meta[AT], meta[MOVED] = TURN, 0, 0
         elif meta[TASK] == TURN:
             code = _turn(now, queue, machine)
@@ -291,11 +287,11 @@ def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
         if old > now:
             duration = queue.estimate[row]
             if old < NEVER:
-                new = earlier(machine, now, row, duration, old, meta[UNTIL], meta[AGAIN])
+                new = verbs.earlier(machine, now, row, duration, old, meta[UNTIL], meta[AGAIN])
             else:
-                new = earliest(machine, now, row, duration)
+                new = verbs.earliest(machine, now, row, duration)
             if 0 <= new < old:
-                code = move(machine, row, new, duration, old)
+                code = verbs.move(machine, row, new, duration, old)
                 if code:
                     return code
                 planned[place] = new
@@ -303,7 +299,7 @@ def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
                 meta[MOVED] += 1
         meta[AT] += 1
     meta[TASK] = NOTHING
-    if close_turn(machine, meta[AGAIN]) and meta[MOVED]:
+    if verbs.close_turn(machine, meta[AGAIN]) and meta[MOVED]:
         for k in range(meta[COUNT]):
             order[k] = meta[HEAD] + k
         meta[TASK], meta[UNTIL] = OPEN, 0
@@ -318,11 +314,13 @@ def _place(now, queue, machine):  # type: ignore[no-untyped-def]
     waiting, planned, meta, estimate = queue.waiting, queue.planned, queue.meta, queue.estimate
     while meta[AT] < meta[TAIL]:
         row = waiting[meta[AT]]
-        new = earliest(machine, now, row, estimate[row])
-        code = move(machine, row, new, estimate[row], NEVER) if new >= 0 else 0
+        new = verbs.earliest(machine, now, row, estimate[row])
+        code = verbs.move(machine, row, new, estimate[row], NEVER) if new >= 0 else 0
         if code:
             return code
         planned[meta[AT]] = new if new >= 0 else NEVER
+        if queue.rests[row] >= 0:
+            verbs.postpone(machine, now, queue.rests[row], min(NEVER, planned[meta[AT]] + estimate[row]))
         if new + estimate[row] > queue.granted[row]:
             queue.broken[row] = True
         meta[AT] += 1
@@ -368,8 +366,8 @@ def _act(what, now, row, at, queue, machine):  # type: ignore[no-untyped-def]
     meta, answer = queue.meta, 0
     meta[STOPPED] = 0
     if what == EARLIEST:
-        open_cycle(machine, now)
-        answer = earliest(machine, now, row, queue.estimate[row])
+        verbs.open_cycle(machine, now)
+        answer = verbs.earliest(machine, now, row, queue.estimate[row])
     elif what == ENTER:
         meta[STOPPED] = enter(row, at, queue, machine)
     elif what == STOP:

@@ -5,21 +5,17 @@ The work for each request is compiled; in between, user-defined rules are called
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.feasibility import can_place, first_place
-from gridsim.machine.njit import as_python, njit_noalloc
+from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.node_profile import Classes, NodeProfile, Workspace, hold
 from gridsim.machine.placing import KIND, OUTSIDE, place_tasks
-from gridsim.machine.queue_order import in_order
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission import trial
 from gridsim.policy.admission.trial import LATE, term
-from gridsim.policy.protocols import Offer, PlannedStarts
 
 AT, NOW, LASTING, PRICE, PLACED = range(5)
 """Step of placing in an order: index in it, present instant, whether placements never end, index of the price (-1 for
@@ -30,42 +26,13 @@ STOP_LATE, STOP_DEAR, STOP_RULE = range(4, 7)
 rule that is called in Python."""
 
 
-class NodeSearch(NamedTuple):
-    """Input of a search for a new plan: the waiting requests by planned start, and the new one behind them.
-
-    Attributes
-    ----------
-    rows, cores, estimate, due, submit, planned : (n + 1,) int64, ties : (2, requests) int64
-        As in `gridsim.policy.admission.plan.Search`.
-    holdings : Holdings
-        Allocations of the present plan; a search works on copies.
-    now : int
-        Present instant, whole microseconds.
-    """
-
-    rows: IntArray
-    cores: IntArray
-    estimate: IntArray
-    due: IntArray
-    submit: IntArray
-    planned: IntArray
-    ties: IntArray
-    holdings: Holdings
-    now: int
-
-    def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
-        """Return the offer for the new request with the plan that a compiled search finds."""
-        tried = NodeTrial(self)
-        price = as_python(search)(tried, *arguments)
-        if price == np.inf:
-            return None
-        starts, holdings = tried.found
-        order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order], holdings), price=price)
-
-
 class NodeTrial:
     """Allocations in which requests of a search are placed and removed; see `gridsim.policy.admission.trial`.
+
+    Parameters
+    ----------
+    search : gridsim.policy.admission.plan.Search
+        Input of the search.
 
     Attributes
     ----------
@@ -79,9 +46,10 @@ class NodeTrial:
 
     one_pool = False
 
-    def __init__(self, search: NodeSearch) -> None:
-        self.rows, self.cores, self.estimate, self.due, self.submit, self.planned, self.ties = search[:7]
+    def __init__(self, search: Any) -> None:
+        self.rows, self.cores, self.estimate, self.due, self.submit, self.planned = search[:6]
         self.holdings = self._before = search.holdings
+        self.ties = search.ties
         self.now, n = search.now, len(search.rows)
         self.cost: FloatArray = np.zeros(1)
         self.state: IntArray = np.zeros(1, dtype=np.int64)
@@ -117,18 +85,16 @@ class NodeTrial:
         costs = np.array([self.cost[0], most])
         given = jobs, step, costs, self._jobs, self.starts
         while stopped := _place_all(*given, held.floor, held.classes, held.sketch, held.rule):
-            if stopped < STOP_LATE:
-                held.grow(stopped)
-            elif stopped == STOP_RULE:
-                assert held.outside is not None
-                held.outside(held, int(self.rows[jobs[step[AT]]]))
-            else:
+            if stopped in (STOP_LATE, STOP_DEAR):
                 break
+            held.help(stopped, int(self.rows[jobs[step[AT]]]) if stopped == STOP_RULE else -1)
         self.cost[0], self.state[LATE] = costs[0], stopped == STOP_LATE
         return int(step[AT])
 
     def take_off(self, jobs: IntArray) -> None:
         self.holdings.release_many(self.rows[jobs], len(jobs), self.now)
+
+    restore = take_off
 
     def has_moved(self, job: int) -> bool:
         place = self.holdings.place_of(int(self.rows[job]))
@@ -150,14 +116,8 @@ class NodeTrial:
         _advance_start(jobs, (start, end), self.earliest, self._jobs, lasting, *self._machine)
 
 
-trial.keep_first.register(NodeTrial, NodeTrial.keep_first)
-trial.keep.register(NodeTrial, NodeTrial.keep)
-trial.restore.register(NodeTrial, NodeTrial.take_off)
-trial.place_all.register(NodeTrial, NodeTrial.place_all)
-trial.take_off.register(NodeTrial, NodeTrial.take_off)
-trial.has_moved.register(NodeTrial, NodeTrial.has_moved)
-trial.count_unmoved.register(NodeTrial, NodeTrial.count_unmoved)
-trial.save.register(NodeTrial, NodeTrial.save)
+for _verb in ("keep_first", "keep", "restore", "place_all", "take_off", "has_moved", "count_unmoved", "save"):
+    getattr(trial, _verb).register(NodeTrial, getattr(NodeTrial, _verb))
 trial.all_in_time.register(NodeTrial, NodeTrial.all_in_time)
 trial.advance_start.register(NodeTrial, NodeTrial.advance_start)
 
@@ -169,7 +129,7 @@ trial.advance_start.register(NodeTrial, NodeTrial.advance_start)
 def _place_all(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
     """Place requests of a search in order, each at its earliest start; return 0 if all are placed, else why not.
 
-    *jobs* are columns of a `NodeSearch`, *order* has indices into them, and ``step[AT]`` is the number of placed
+    *jobs* are columns of a search, *order* has indices into them, and ``step[AT]`` is the number of placed
     requests, from which it continues. Their prices are added to ``cost[0]``, which must stay below ``cost[1]``.
     """
     rows, cores, estimate, due, submit, planned = jobs

@@ -8,25 +8,13 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import IntArray
-from gridsim.policy.capabilities import (
-    ages,
-    begin,
-    blocks,
-    corrects_by_rule,
-    counts_in_columns,
-    draws_alone,
-    is_own,
-    keeps_holders,
-    of_ordering,
-    predicts_in_columns,
-    scope_of,
-    uses_run_times,
-)
+from gridsim.policy import capabilities as parts
 from gridsim.policy.ordering import Fifo, InQueue
 from gridsim.policy.placement import First
+from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.prediction import Request, Requested
 from gridsim.policy.preemption import by_class
 from gridsim.policy.protocols import (
@@ -39,23 +27,19 @@ from gridsim.policy.protocols import (
     Quote,
     Start,
     Stop,
-    name_of,
-    representation,
     starting,
 )
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_cycle import ESTIMATE
 from gridsim.policy.scheduler.list_state import ListState
-from gridsim.policy.scheduler.machines import NodesMachine
 from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.scheduler.ordering_strategy import cycle_for
-from gridsim.policy.scheduler.run_predictions import Predictions
-from gridsim.record import Predictions as PredictionRecord
+from gridsim.policy.scheduler.run_predictions import Predicting, Predictions
 
 
 @dataclass(repr=False)
-class Backfilling:
+class Backfilling(Predicting):
     """Starts requests in the order of *ordering*, and backfills others that delay no reservation of *reserve*.
 
     Parameters
@@ -94,18 +78,15 @@ class Backfilling:
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
-        if keeps_holders(self.reserve):
+        if parts.keeps_holders(self.reserve):
             raise ValueError(f"{self.reserve!r} keeps reservations between cycles: moldable?partition=rigid&reserve=…")
-        if blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
+        if parts.blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
             raise InputError("has no effect without backfilling: give reserve=easy", field="backfill_order")
-
-    def __repr__(self) -> str:
-        return representation(self)
 
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities, which depend on the parts."""
-        can, scope = of_ordering(self.ordering), scope_of(self.ordering)
+        can, scope = parts.of_ordering(self.ordering), parts.scope_of(self.ordering)
         predicts = not isinstance(self.predict, Requested)
         in_python = self._in_python()
         able: dict[Any, bool] = {"pool": not in_python, "nodes": not in_python and not self._picks}
@@ -119,54 +100,54 @@ class Backfilling:
             in_python=in_python,
             predicts=predicts,
             vectors=True,
-            oracle=uses_run_times(self.predict),
+            oracle=parts.uses_run_times(self.predict),
         )
 
     def _by_row(self) -> bool:
         """Return whether its decisions depend only on data of the requests, which can then change the window."""
         orderings = (self.ordering, self.backfill_order)
-        known = all(is_own(it) and (of_ordering(it).changes == "static" or ages(it)) for it in orderings)
-        return known and is_own(self.reserve)
+        by_row = all(parts.of_ordering(it).changes == "static" or parts.ages(it) for it in orderings)
+        return by_row and all(map(parts.is_own, (*orderings, self.reserve)))
 
     @property
     def _picks(self) -> bool:
         """True if the next request is selected after each start, by a compiled ordering."""
-        plain = blocks(self.reserve) and isinstance(self.predict, Requested)
-        return plain and (draws_alone(self.ordering) or counts_in_columns(self.ordering))
+        plain = parts.blocks(self.reserve) and isinstance(self.predict, Requested)
+        return plain and (parts.draws_alone(self.ordering) or parts.counts_in_columns(self.ordering))
 
     def _in_python(self) -> str:
         """Return why its cycles cannot run in the compiled loop; empty if they can."""
-        can = of_ordering(self.ordering)
+        can = parts.of_ordering(self.ordering)
         if self.preempt is not None:
             return "running jobs can be preempted"
         if self._picks:
             return ""
-        if can.keep or scope_of(self.ordering) != "cluster":
+        if can.keep or parts.scope_of(self.ordering) != "cluster":
             return f"{name_of(self.ordering)} depends on the usage of each share"
         if can.changes == "start":
             return f"{name_of(self.ordering)} is called again after each start"
-        if can.changes == "pass" and blocks(self.reserve) and (can.pick or can.group):
+        if can.changes == "pass" and parts.blocks(self.reserve) and (can.pick or can.group):
             return f"{name_of(self.ordering)} selects the next request itself"
         if isinstance(self.predict, Requested):
             return ""
-        if not predicts_in_columns(self.predict):
+        if not parts.predicts_in_columns(self.predict):
             return f"{name_of(self.predict)} predicts in Python"
-        if not corrects_by_rule(self.correct):
+        if not parts.corrects_by_rule(self.correct):
             return f"{name_of(self.correct)} corrects in Python"
-        if of_ordering(self.backfill_order).changes == "static" and not is_own(self.backfill_order):
+        if parts.of_ordering(self.backfill_order).changes == "static" and not parts.is_own(self.backfill_order):
             return f"{name_of(self.backfill_order)} is called for each request, with its prediction"
         return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: empty queue, no running requests."""
-        begin(self.ordering, rng)
-        ledger = self.ordering.keep(cluster) if of_ordering(self.ordering).keep else None
+        parts.begin(self.ordering, rng)
+        ledger = self.ordering.keep(cluster) if parts.of_ordering(self.ordering).keep else None
         predictions = None
         if self.capabilities.predicts:
             predictions = Predictions(cluster, self.predict, self.correct, rng)
         self._predictions = predictions
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
-        begin(tail, rng)
+        parts.begin(tail, rng)
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
         self._state: ListState | MoldableState = state
         self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts
@@ -182,9 +163,7 @@ class Backfilling:
 
     def resume(self, before: Backfilling, rows: IntArray, submitted: int) -> IntArray:
         """Continue from a scheduler of the same policy in an earlier window of requests."""
-        assert isinstance(self._state, ListState)
-        assert isinstance(before._state, ListState)
-        return self._state.resume(before._state, rows, submitted)
+        return self._list.resume(before._list, rows, submitted)
 
     def quote(self, request: int, now: int) -> Quote:
         """Return a quote: every request is admitted."""
@@ -206,8 +185,7 @@ class Backfilling:
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record that nodes or GPUs are absent or have returned."""
-        assert isinstance(self._state, ListState)
-        self._state.capacity_changed(change, now)
+        self._list.capacity_changed(change, now)
 
     def ended(self, request: int, now: int) -> None:
         """Record that the request has ended."""
@@ -217,23 +195,6 @@ class Backfilling:
         elif self._predictions is not None:
             self._predictions.ended(request, now)
 
-    def predicted(self, request: int) -> int:
-        """Return the predicted run time of a running request, whole microseconds."""
-        assert self._predictions is not None
-        return self._predictions.predicted(request)
-
-    def corrected(self, request: int, now: int) -> int:
-        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds."""
-        assert self._predictions is not None
-        corrected = self._predictions.correct_exceeded(request)
-        self._state.corrected(request, self._predictions.expected_end(request))  # type: ignore[union-attr]  # it predicts
-        return corrected
-
-    def predictions(self) -> PredictionRecord:
-        """Return the first predictions, and the number of corrections."""
-        assert self._predictions is not None
-        return PredictionRecord(self._predictions.first, self._predictions.corrections)
-
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """Record that the request is expected to hold its cores until *expected_end*."""
         self._state.overran(request, expected_end, now)
@@ -241,14 +202,20 @@ class Backfilling:
     # -- preemption (`gridsim.policy.scheduler.preempting`) --------------------------------------------------------
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time."""
-        return self._list.holdings
-
-    @property
     def _list(self) -> ListState:
         assert isinstance(self._state, ListState)
         return self._state
+
+    @property
+    def log(self) -> PlacementLog:
+        """Placements, and allocations over time."""
+        return self._list.log
+
+    @property
+    def durations(self) -> IntArray:
+        """Planned run times of all requests, whole microseconds."""
+        found: IntArray = self._list.table[ESTIMATE]
+        return found
 
     def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
         """Return the starts up to the first request that does not fit now, and that request."""
@@ -259,27 +226,17 @@ class Backfilling:
 
     def holdings_for(self, request: int, now: int) -> Holdings:
         """Return a copy of the allocations."""
-        return self.holdings.copy()
-
-    def duration(self, request: int) -> int:
-        """Return the planned run time of a request, whole microseconds."""
-        return int(self._list.table[ESTIMATE, request])
-
-    def set_duration(self, request: int, duration: int) -> None:
-        """Change the planned run time of a waiting request."""
-        self._list.table[ESTIMATE, request] = duration
+        return self.log.holdings.copy()
 
     def resumed(self, request: int, began: int, paused: int) -> None:
         """Record that a run continues that was suspended, so that predictions count the time with cores."""
-        if self._predictions is not None:
-            self._predictions.began(request, began + paused)
-
-    def learn_classes(self) -> None:
-        """Use the present demand classes."""
-        self._list.machine.learn(0)
+        self._note_starts((request,), began + paused)
 
     def expect(self, request: int, end: int, now: int) -> None:
         """Set the expected end of a running request."""
+        self._expect(request, end)
+
+    def _expect(self, request: int, end: int) -> None:
         self._list.corrected(request, end)
 
     def set_aside(self, request: int, now: int) -> None:
@@ -292,14 +249,8 @@ class Backfilling:
 
     def begin(self, request: int, until: int, now: int) -> None:
         """Start a request with a claim."""
-        if self._predictions is not None:
-            self._predictions.began(request, now)
+        self._note_starts((request,), now)
         self._list.begin(request, until, now)
-
-    def released(self, now: int) -> None:
-        """Note that resources of a claim may be free."""
-        assert isinstance(self._list.machine, NodesMachine)
-        self._list.machine.freed()
 
     def settled(self, now: int) -> None:
         """Do nothing: reservations are valid for one cycle only."""
@@ -307,7 +258,5 @@ class Backfilling:
     def dispatch(self, now: int) -> Decision:
         """Run a scheduling cycle; without an event no request starts later."""
         started = self._cycle(now)
-        if self._predictions is not None:
-            for request in started:
-                self._predictions.began(request, now)
+        self._note_starts(started, now)
         return starting(self._starts(started)) if started else NOTHING

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import InputError, not_modelled
+from gridsim.errors import InputError, name_of, not_modelled
 from gridsim.machine.njit import as_python
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, IntArray, to_us
@@ -22,17 +22,7 @@ from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import restartable
 from gridsim.policy.capabilities import is_static, on_nodes, search_of
 from gridsim.policy.prediction import Request, Requested
-from gridsim.policy.protocols import (
-    Answers,
-    Capabilities,
-    CapacityChange,
-    Decision,
-    LoopState,
-    Offer,
-    Quote,
-    Stop,
-    name_of,
-)
+from gridsim.policy.protocols import Answers, Capabilities, CapacityChange, Decision, LoopState, Offer, Quote, Stop
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import BROKEN_BY

@@ -164,11 +164,13 @@ def _find_action(now, limit, queue, machine):  # type: ignore[no-untyped-def]
         if meta[BLOCKING]:
             meta[SURE] = i - meta[HEAD] - meta[COUNT]
             break
-        ever = verbs.ever_fits(machine, now, row, estimate[row]) if meta[OPEN] > 0 and left[lane[row]] > 0 else 0
-        if ever > 1 and not whole:
+        ever = verbs.NEVER_FITS
+        if meta[OPEN] > 0 and left[lane[row]] > 0:
+            ever = verbs.ever_fits(machine, now, row, estimate[row])
+        if ever == verbs.FITS_BEFORE and not whole:
             meta[AT] = i - 1  # it is tested again
             return _act(RESERVE, table[RESERVED, meta[MADE]], meta)
-        if ever > 0:
+        if ever != verbs.NEVER_FITS:
             left[lane[row]] -= 1
             meta[OPEN] -= 1
             table[RESERVED, meta[PENDING]] = row

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
-from gridsim.machine.allocations_over_time import Holdings
+from gridsim.errors import PolicyError, policy_error
 from gridsim.machine.pool import is_too_full
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.ordering import Shortest
-from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, name_of, ranks_of
+from gridsim.policy.placement_bridge import PlacementLog
+from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, lanes_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
 from gridsim.policy.scheduler import linear_priority, list_cycle
@@ -34,11 +34,6 @@ STATIC, LINEAR, AGEING, CALLBACK, RANDOM = range(5)
 IN_QUEUE, BY_RANK, PREDICTED, AGED_TAIL = range(4)
 """Order of the queue in each cycle: unchanged, linear in time, by wait, evaluated in Python, random; and order of the
 backfill candidates: of the queue, by rank, by predicted run time, by wait."""
-
-
-def tells_alone(tail: Any, predictions: Predictions | None) -> bool:
-    """Return whether a backfill order is user-defined and may depend on the prediction of each submitted request."""
-    return predictions is not None and not is_own(tail)
 
 
 class Order(NamedTuple):
@@ -103,13 +98,13 @@ class ListState:
         requests = cluster.requests
         n = len(requests)
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
-        self._tick = cluster.tick / 1e6
-        self._totals = cluster.totals
+        self._cluster = cluster
         lanes = lanes_of(rule, Queue(requests, np.arange(n)))
         if lanes.due is not None:
-            raise PolicyError(
-                f"{name_of(rule)} returned due instants, which backfilling does not support: its reservations last "
-                f"one scheduling cycle; use moldable?partition=rigid&reserve=…"
+            raise policy_error(
+                rule,
+                "returned due instants, which backfilling does not support: its reservations last "
+                "one scheduling cycle; use moldable?partition=rigid&reserve=…",
             )
         self._rule, self._capacity = rule, lanes.capacity
         busy = (most_running(cluster.cores, n) if cluster.demands is None else n) + 1
@@ -143,7 +138,8 @@ class ListState:
         self._rank = None if tail is None else self.table[RANK].data
         # A static order is evaluated once, unless it depends on columns that are set at submission.
         is_static = tail is not None and not self._tail_callback and not self._tail_predicts
-        self._tail_comes = is_static and (requests.moves or tells_alone(tail, predictions))
+        # So may a user-defined one, on predictions.
+        self._tail_comes = is_static and (requests.moves or (predictions is not None and not is_own(tail)))
         self._tail_ages = self.ageing(tail)
         if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)
@@ -296,12 +292,12 @@ class ListState:
         self.machine.hold(request, until, now, placement)
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time on a machine of nodes."""
+    def log(self) -> PlacementLog:
+        """Allocations over time on a machine of nodes, without requests that have ended."""
         assert isinstance(self.machine, NodesMachine)
         if self.ended_count:
             self._take_ends()
-        return self.machine.holdings
+        return self.machine.log
 
     @contextmanager
     def in_strict_order(self) -> Iterator[None]:
@@ -332,10 +328,8 @@ class ListState:
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Remove the capacity of absent nodes and GPUs, and restore that of returned ones."""
-        assert isinstance(self.machine, NodesMachine)
         self.blocked, self._unsteady, self._now = False, True, now
-        self._take_ends()
-        self.machine.change(change, now)
+        self.log.change(change, now)
 
     def ended(self, request: int, now: int) -> None:
         """Record that a running request has released its cores."""
@@ -462,11 +456,8 @@ class ListState:
 
     def queue(self, rows: IntArray) -> Queue:
         """Return requests as an ordering sees them."""
-        total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
         predicted = None if self._predictions is None else self._predictions.present
-        running = Queue(self.requests, self.running[1, : self.meta[RUNNING]])
-        known = {"free": total - held, "total": total, "totals": self._totals, "running": running, "tick": self._tick}
-        return Queue(self.requests, rows, known, predicted)
+        return self._cluster.queue(rows, self.running[1, : self.meta[RUNNING]], int(self.meta[HELD]), predicted)
 
     def available(self, now: int) -> int:
         """Return the free cores in a cycle at an instant; 1 for machines with several resources."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.nodes import FULL, RISES, on_nodes
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of, place_of
-from gridsim.policy.protocols import CapacityChange, LoopState, Placement, Start, starts_of
+from gridsim.policy.protocols import LoopState, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 
@@ -133,16 +133,12 @@ class NodesMachine:
     def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
         assert rng is not None
         self._queue, self.holdings = queue, holdings_of(cluster, placement, rng)
-        self._log = PlacementLog(self.holdings)
-
-    def freed(self) -> None:
-        """Note that resources may have become free in the present."""
-        self._log.state[RISES] += 1
+        self.log = PlacementLog(self.holdings)
 
     @property
     def columns(self) -> tuple[Any, ...]:
         """The arrays of `gridsim.machine.nodes.Nodes` as they are now."""
-        return self._log.columns
+        return self.log.columns
 
     def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> LoopState:
         """The cycles of a whole run for the compiled loop; *ask* is called before each."""
@@ -153,25 +149,21 @@ class NodesMachine:
 
         def callback(now: int) -> tuple[Any, ...]:
             if stopped := int(meta[STOPPED]):
-                self._log.help(stopped)
+                self.log.help(stopped)
             elif ask is not None:
                 ask(now)
             return columns()
 
-        return LoopState("list_on_nodes", columns(), callback, self._log.pieces)
+        return LoopState("list_on_nodes", columns(), callback, self.log.pieces)
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""
-        self._log.learn()
+        self.log.learn()
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate its placement to a request that never waited."""
         assert placement is not None
         self.holdings.put_at(request, place_of(self.holdings, placement), now, until)
-
-    def change(self, change: CapacityChange, now: int) -> None:
-        """Change the capacity of nodes."""
-        self._log.change(change, now)
 
     def postpone(self, request: int, until: int, now: int) -> None:
         """Set the expected end of a running request."""
@@ -185,10 +177,7 @@ class NodesMachine:
     def complete(self, cycle: Callable[[tuple[Any, ...]], int]) -> None:
         """Run a cycle over the columns; handle each request of the cycle for help."""
         while stopped := cycle(self.columns):
-            if stopped == FULL:
-                self._log.note()
-            else:
-                self._log.help(stopped)
+            self.log.serve(stopped)
 
     def release(self, request: int, now: int) -> None:
         """Release the allocation of a request."""
@@ -201,4 +190,4 @@ class NodesMachine:
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
         """Return the decisions to start requests, each at its placement, on the given cores, if any."""
         sizes = cores or [0] * len(started)
-        return [Start(row, size, self._log.placement(row)) for row, size in zip(started, sizes, strict=True)]
+        return [Start(row, size, self.log.placement(row)) for row, size in zip(started, sizes, strict=True)]

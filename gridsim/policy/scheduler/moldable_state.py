@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, call, policy_error
 from gridsim.machine import verbs
 from gridsim.machine.moldable_demands import OWN_FITS, SizeClasses
 from gridsim.machine.pool import PoolProfile
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, begin_running, end_running, expect_end, most_running
-from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import LoopState, Placement, Start, call, integer_column, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import LoopState, Placement, Start, integer_column, lanes_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import core_count_choice as sizes
 from gridsim.policy.scheduler import moldable_cycle
@@ -62,29 +62,17 @@ class Shapes:
     def __init__(self, requests: Requests, partition: Any, cores: int, sized: SizeClasses | None = None) -> None:
         self._fixed = fixes_sizes(partition)
         self.classes = SizeClasses.of_none() if sized is None else sized
-        moldable = None if self._fixed else requests.moldable
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
         self.table: IntArray = np.zeros((8, n), dtype=np.int64)
-        self.table[sizes.REQUESTED], self.table[sizes.ESTIMATE] = requests.cores, requests.estimate
-        self.table[sizes.LEAST : sizes.MOST + 1] = requests.cores
-        self.table[sizes.FALLS] = 1
-        self.relative, named = np.ones(1), np.zeros(0, dtype=np.int64)
-        if moldable is not None:
-            self.table[sizes.LEAST] = moldable.minimum
-            self.table[sizes.MOST] = np.minimum(moldable.maximum, cores)
-            self.table[sizes.CURVE] = moldable.first[moldable.curve] - 1
-            self.relative = np.ascontiguousarray(moldable.relative, dtype=np.float64)
-            if moldable.size_first is not None and moldable.sizes is not None:
-                named = np.ascontiguousarray(moldable.sizes)
-                self.table[sizes.NAMED], self.table[sizes.BEYOND] = moldable.size_first[:-1], moldable.size_first[1:]
-            sizes.falling(self.table, self.relative)
+        self.relative, named = self._fill(slice(None))
         choices = partition.choices
         counted = choices == "all" or (isinstance(choices, int | np.integer) and choices >= 1)
         if not counted or partition.grid not in ("geometric", "linear"):
-            raise PolicyError(
-                f"{name_of(partition)} has choices {partition.choices!r} and grid {partition.grid!r}; expected "
-                "a number of sizes from 1 or all, and geometric or linear"
+            raise policy_error(
+                partition,
+                f"has choices {partition.choices!r} and grid {partition.grid!r}; expected "
+                "a number of sizes from 1 or all, and geometric or linear",
             )
         choices = 0 if choices == "all" else int(min(choices, max(cores, 1)))  # no range has more sizes
         scratch: IntArray = np.zeros(max(cores, 1) + 1, dtype=np.int64)
@@ -95,26 +83,33 @@ class Shapes:
         self.limits, self.most = tuple(most), most
         self.allowed: IntArray = most.allowed
 
+    def _fill(self, rows: slice) -> tuple[FloatArray, IntArray]:
+        """Write the sizes of requests to the table; return the relative run times and possible sizes of all."""
+        requests, moldable = self.requests, None if self._fixed else self.requests.moldable
+        table = self.table[:, rows]
+        table[[sizes.REQUESTED, sizes.ESTIMATE]] = requests.cores[rows], requests.estimate[rows]
+        table[[sizes.LEAST, sizes.MOST]], table[sizes.FALLS] = requests.cores[rows], 1
+        if moldable is None:
+            return np.ones(1), np.zeros(0, dtype=np.int64)
+        named, relative = np.zeros(0, dtype=np.int64), np.ascontiguousarray(moldable.relative, dtype=np.float64)
+        table[sizes.LEAST] = moldable.minimum[rows]
+        table[sizes.MOST] = np.minimum(moldable.maximum[rows], self.cores)
+        table[sizes.CURVE] = moldable.first[moldable.curve[rows]] - 1
+        if moldable.size_first is not None and moldable.sizes is not None:
+            named = np.ascontiguousarray(moldable.sizes)
+            table[[sizes.NAMED, sizes.BEYOND]] = moldable.size_first[:-1][rows], moldable.size_first[1:][rows]
+        alone = np.ascontiguousarray(table)
+        sizes.falling(alone, relative)
+        table[sizes.FALLS] = alone[sizes.FALLS]
+        return relative, named
+
     def learn(self, request: int) -> None:
         """Add a request that was unknown at the start of the run."""
-        requests, table, moldable = self.requests, self.table, self.requests.moldable
-        table[sizes.REQUESTED : sizes.ESTIMATE + 1, request] = requests.cores[request], requests.estimate[request]
-        table[sizes.LEAST : sizes.MOST + 1, request] = requests.cores[request]
-        if moldable is not None and not self._fixed:
-            most = min(moldable.maximum[request], self.cores)
-            table[sizes.LEAST : sizes.MOST + 1, request] = moldable.minimum[request], most
-            table[sizes.CURVE, request] = moldable.first[moldable.curve[request]] - 1
-            self.relative = moldable.relative
-            self.sizes = self.sizes._replace(relative=moldable.relative)
-            if moldable.size_first is not None and moldable.sizes is not None:
-                table[sizes.NAMED : sizes.BEYOND + 1, request] = moldable.size_first[request : request + 2]
-                self.sizes = self.sizes._replace(named=moldable.sizes)
-            self.arrays = tuple(self.sizes)
-            alone = np.ascontiguousarray(table[:, request : request + 1])
-            sizes.falling(alone, self.relative)
-            table[sizes.FALLS, request] = alone[sizes.FALLS, 0]
+        self.relative, named = self._fill(slice(request, request + 1))
+        self.sizes = self.sizes._replace(relative=self.relative, named=named)
+        self.arrays = tuple(self.sizes)
         if not self.from_python:
-            limits.take_down(self.most, requests, request)
+            limits.take_down(self.most, self.requests, request)
 
     def on(self, request: int, cores: int) -> int:
         """Return the estimate of a request on this number of cores, whole microseconds."""
@@ -207,7 +202,7 @@ class MoldableState:
     ) -> None:
         requests, asked = cluster.requests, cluster.demands
         n = len(requests)
-        self.requests, self.ordering, self._tick = requests, ordering, cluster.tick / 1e6
+        self.requests, self.ordering, self._cluster = requests, ordering, cluster
         # Requests submitted before the run join before those that are submitted at the same instant during the run.
         self._first_come = type(ordering) is Fifo and requests.tasks is None and not requests.spare
         self.shapes = Shapes(requests, partition, cluster.cores, None if asked is None else asked.sized)
@@ -324,9 +319,6 @@ class MoldableState:
         if self._first_come:
             return rows
         rows = rows[self.requests.in_order(rows)]
-        total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
-        running = Queue(self.requests, self._held[1, : self.meta[RUNNING]])
-        state: dict[str, Any] = {"free": total - held, "total": total, "tick": self._tick}
-        state |= {"totals": {"cores": total}, "running": running}
-        ranks = ranks_of(self.ordering, Queue(self.requests, rows, state), now / MICROSECOND)
+        queue = self._cluster.queue(rows, self._held[1, : self.meta[RUNNING]], int(self.meta[HELD]))
+        ranks = ranks_of(self.ordering, queue, now / MICROSECOND)
         return rows[np.argsort(ranks, kind="stable")]

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import InputError, call, name_of, policy_error
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import counts_in_columns, draws_alone, of_ordering
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import call, integer_column, name_of, ranks_of
+from gridsim.policy.protocols import integer_column, ranks_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_state import ListState, Order
@@ -52,21 +52,13 @@ def _static(ordering: Any, state: ListState) -> Cycle:
     # arrive in that order, and with reacting users the jobs of one instant may not either.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
     state.export_ordered_state(Order(waits=waits))
-    if state.requests.moves and not first_come and not state.by_ready:
-        return _ranked_at_submission(ordering, state)
+    # Submit times and deadlines may be unknown before.
+    ranks_arrivals = state.requests.moves and not first_come and not state.by_ready
 
     def cycle(now: int) -> Sequence[int]:
-        return () if waits and state.blocked else state.run_list_cycle(now)
-
-    return cycle
-
-
-def _ranked_at_submission(ordering: Any, state: ListState) -> Cycle:
-    """Rank requests on arrival, if submit times and deadlines are unknown before."""
-
-    def cycle(now: int) -> Sequence[int]:
-        new = state.arrivals()
-        if len(new):
+        if waits and state.blocked:
+            return ()
+        if ranks_arrivals and len(new := state.arrivals()):
             state.set_places(new, ranks_of(ordering, state.queue(new), now / 1e6))
         return state.run_list_cycle(now)
 
@@ -117,15 +109,13 @@ def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
     """Return checked linear priorities: integers (a, b) with b of at least 1, not negative at the submission."""
     answer = call(ordering, "lines", queue, tick)
     if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != 2:
-        raise PolicyError(f"{name_of(ordering)} returned {answer!r} from lines; expected two columns of whole numbers")
+        raise policy_error(ordering, f"returned {answer!r} from lines; expected two columns of whole numbers")
     ahead = integer_column(ordering, "offsets of lines", answer[0], len(queue))
     slope = integer_column(ordering, "reciprocal slopes of lines", answer[1], len(queue), least=1)
     submit = queue.requests.submit[queue.rows]
     if (below := ahead + submit < 0).any():
         at = int(below.argmax())
-        raise PolicyError(
-            f"{name_of(ordering)} has a line below 0 at the submission of its job, at {ahead[at] + submit[at]}"
-        )
+        raise policy_error(ordering, f"has a line below 0 at the submission of its job, at {ahead[at] + submit[at]}")
     return np.stack([ahead, slope])
 
 
@@ -192,7 +182,7 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
         where = np.flatnonzero(rows == held)  # empty if it has started
         index = where[0] if len(where) else call(ordering, "pick", state.queue(rows), now / 1e6)
         if not isinstance(index, int | np.integer) or not 0 <= index < len(rows):
-            raise PolicyError(f"{name_of(ordering)} picked number {index!r} of {len(rows)} requests")
+            raise policy_error(ordering, f"picked number {index!r} of {len(rows)} requests")
         held = int(rows[index]) if holds else NONE
         return int(index)
 
@@ -233,7 +223,7 @@ def _grouped(ordering: Any, state: ListState) -> Cycle:
         if not started or ordering.changes == "start":
             place = integer_column(ordering, "places", call(ordering, "places", now))
             if len(place) < groups:
-                raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; expected {groups}")
+                raise policy_error(ordering, f"returned places of {len(place)} groups; expected {groups}")
         return int(list_cycle.first_of_groups(state.table, state.meta, group, place))
 
     return _selecting(state, index_at)

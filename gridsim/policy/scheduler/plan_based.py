@@ -12,19 +12,9 @@ from numpy.random import Generator
 
 from gridsim.machine.allocations_over_time import Holdings
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy import capabilities as parts
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.plan import Conservative, Plan, offer_of
-from gridsim.policy.capabilities import (
-    begin,
-    fixes_sizes,
-    is_own,
-    is_static,
-    limits_in_columns,
-    on_nodes,
-    scope_of,
-    shifts_left,
-    uses_run_times,
-)
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.placement import First
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of
@@ -41,17 +31,16 @@ from gridsim.policy.protocols import (
     Start,
     Stop,
     ranks_of,
-    representation,
     starting,
 )
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.moldable_state import Shapes
-from gridsim.policy.scheduler.run_predictions import Predictions
+from gridsim.policy.scheduler.run_predictions import Predicting, Predictions
 from gridsim.record import Predictions as PredictionRecord
 
 
 @dataclass(repr=False)
-class Planned:
+class Planned(Predicting):
     """Starts requests at the times of a plan, which *admission* makes.
 
     Parameters
@@ -112,42 +101,41 @@ class Planned:
         if self.partition is not None and not isinstance(self.predict, Requested):
             raise ValueError("sizes are chosen by requested walltimes; leave out partition, or predict")
 
-    def __repr__(self) -> str:
-        return representation(self)
-
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities, which depend on the parts."""
-        sizes = self.partition is not None and not fixes_sizes(self.partition)
+        sizes = self.partition is not None and not parts.fixes_sizes(self.partition)
         predicts = not isinstance(self.predict, Requested)
-        scope, oracle = scope_of(self.ordering), uses_run_times(self.predict)
-        told = self.partition is not None and not limits_in_columns(self.partition)
-        whole = type(self.admission) is Conservative and is_static(self.ordering) and not told and self.preempt is None
-        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
+        scope, oracle = parts.scope_of(self.ordering), parts.uses_run_times(self.predict)
+        told = self.partition is not None and not parts.limits_in_columns(self.partition)
+        plain = type(self.admission) is Conservative
+        whole = plain and parts.is_static(self.ordering) and not told and self.preempt is None
         able: dict[Any, bool] = {"pool": whole and not predicts}
         able["nodes"] = able["pool"] and self.partition is None
         able["windows"] = able["nodes"] and self.ordering is None
         in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
         in_python = in_python if self.preempt is None else "running jobs can be preempted"
         compiled = frozenset(name for name in able if able[name])
-        notified: Any = frozenset({"capacity_changed"} if type(self.admission) is Conservative and not sizes else ())
-        can = replace(can, notified=notified)
-        return replace(can, compiled=compiled, vectors=on_nodes(self.admission), in_python=in_python)
+        notified: Any = frozenset({"capacity_changed"} if plain and not sizes else ())
+        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
+        more = {"notified": notified, "vectors": parts.on_nodes(self.admission)}
+        return replace(can, compiled=compiled, in_python=in_python, **more)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: an empty plan."""
-        self._requests, self._totals = cluster.requests, cluster.totals
+        self._requests, self._cluster = cluster.requests, cluster
         placement_log = None if cluster.demands is None else PlacementLog(holdings_of(cluster, self.placement, rng))
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, placement_log)
-        self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
+        self._own = parts.is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
         self._nothing = NOTHING  # with the last `wake`; most decisions start no request
         # Only compression in planned order leaves no request that could start earlier.
-        self._class, self.rests = classes_of(cluster.requests), dict[int, int]()
+        self._class = classes_of(cluster.requests)
         in_order = self.compress == "planned" and self.ordering is None and self._class is None
-        how = cycle.BY_CALL if self._calls else ("none", "planned", "arrival").index(self.compress)
+        calls = self.ordering is not None or (self._class is not None and self.compress != "none")
+        how = cycle.BY_CALL if calls else ("none", "planned", "arrival").index(self.compress)
         self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
-        self._plan.meta[cycle.HOLES] = not (in_order and shifts_left(self.admission))
-        begin(self.ordering, rng)
+        self._plan.meta[cycle.HOLES] = not (in_order and parts.shifts_left(self.admission))
+        parts.begin(self.ordering, rng)
         self._shapes = None
         self._requeued = set[int]()  # already in the plan, before they are submitted again
         n = len(cluster.requests)
@@ -157,15 +145,10 @@ class Planned:
         if self.partition is not None:
             sized = None if cluster.demands is None else cluster.demands.sized
             self._shapes = Shapes(cluster.requests, self.partition, cluster.cores, sized)
-        self._predictions: Predictions | None = None
+        self._predictions = None
         if not isinstance(self.predict, Requested):
             self._predictions = Predictions(cluster, self.predict, self.correct, rng)
             self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
-
-    @property
-    def _calls(self) -> bool:
-        """True if the order of compression is determined in Python."""
-        return self.ordering is not None or (self._class is not None and self.compress != "none")
 
     def passes(self, rows: IntArray) -> LoopState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
@@ -208,7 +191,7 @@ class Planned:
         if self._shapes is None:
             return 0
         limit = self._limit(request, now)
-        if not self._plan.is_on_nodes:
+        if self._cluster.demands is None:
             return self._shapes.best(*self._plan.profile(now), request, limit)
         return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
 
@@ -223,7 +206,8 @@ class Planned:
         plan = self._plan
         if request >= self._requests.known:
             self._shapes.learn(request)
-        return self._shapes.most_of_last(np.append(plan.order(), request), plan.running_columns, now)
+        running = plan.held, plan.meta, plan.need, plan.began
+        return self._shapes.most_of_last(np.append(plan.order(), request), running, now)
 
     @contextmanager
     def _sized(self, request: int, cores: int) -> Iterator[None]:
@@ -286,21 +270,11 @@ class Planned:
         """Record that the request is expected to hold its cores until *expected_end*."""
         self._plan.expect(request, expected_end)
 
-    def predicted(self, request: int) -> int:
-        """Return the predicted run time of a running request, whole microseconds."""
-        assert self._predictions is not None
-        return self._predictions.predicted(request)
-
-    def corrected(self, request: int, now: int) -> int:
-        """Correct the prediction of a running request that exceeds it, and plan again; return the new prediction."""
-        assert self._predictions is not None
-        corrected = self._predictions.correct_exceeded(request)
-        self._plan.expect(request, self._predictions.expected_end(request))
-        return corrected
+    def _expect(self, request: int, end: int) -> None:
+        self._plan.expect(request, end)
 
     def predictions(self) -> PredictionRecord:
         """Return first predictions, numbers of corrections, first planned starts, and numbers of delays of starts."""
-        assert self._predictions is not None
         return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved[0])
 
     def settled(self, now: int) -> None:
@@ -315,10 +289,7 @@ class Planned:
         rows, before = plan.order().copy(), plan.planned_starts().copy()
         if anew and self._class is not None:
             plan.lift(self._by_class(rows), now)
-        if anew and self.rests:
-            plan.place_all(now, self.rests)
-        else:
-            self._change(plan.settle, now)
+        self._change(plan.settle, now)
         after: IntArray = np.empty(len(self._requests), dtype=np.int64)
         after[plan.order()] = plan.planned_starts()
         self._note_moves(rows, before, after[rows])
@@ -356,17 +327,22 @@ class Planned:
         while True:
             before = plan.starts()
             plan.compress(self._by_class(plan.order()), now)
-            plan.freed(now)
-            plan.hold_rests(self.rests, now)
+            plan.log.freed(now)
+            plan.hold_rests(now)
             if plan.starts() == before:
                 return
 
     # -- preemption (`gridsim.policy.scheduler.preempting`) --------------------------------------------------------
 
     @property
-    def holdings(self) -> Holdings:
-        """Allocations over time."""
-        return self._plan.holdings
+    def log(self) -> PlacementLog:
+        """Placements, and allocations over time."""
+        return self._plan.log
+
+    @property
+    def durations(self) -> IntArray:
+        """Planned run times of all requests, whole microseconds."""
+        return self._plan.estimate
 
     def front(self, now: int) -> tuple[Sequence[Start], Sequence[int]]:
         """Return no starts, and the waiting requests whose planned start is not now, by class and job order."""
@@ -374,7 +350,7 @@ class Planned:
 
     def holdings_for(self, request: int, now: int) -> Holdings:
         """Return a copy of the allocations without those of waiting requests behind one in queue order."""
-        held, starts = self.holdings.copy(), self._plan.starts()
+        held, starts = self.log.holdings.copy(), self._plan.starts()
         queue = self._in_queue_order(self._plan.order()).tolist()
         gone = [row for row in queue[queue.index(request) :] if starts[row] < NEVER]
         held.release_many(np.array(gone, dtype=np.int64), len(gone), now)
@@ -389,28 +365,15 @@ class Planned:
         """Return the places of requests by class, in their order within a class."""
         return np.arange(len(rows)) if self._class is None else np.argsort(-self._class[rows], kind="stable")
 
-    def duration(self, request: int) -> int:
-        """Return the planned run time of a request, whole microseconds."""
-        return int(self._plan.estimate[request])
-
-    def set_duration(self, request: int, duration: int) -> None:
-        """Change the planned run time of a waiting request, before it is planned again."""
-        self._plan.estimate[request] = duration
-
     def resumed(self, request: int, began: int, paused: int) -> None:
         """Set the start of the run of a resumed request; predictions count the time with cores."""
         self._plan.began[request] = began
-        if self._predictions is not None:
-            self._predictions.began(request, began + paused)
-
-    def learn_classes(self) -> None:
-        """Use the present demand classes."""
-        self._plan.learn_classes()
+        self._note_starts((request,), began + paused)
 
     def expect(self, request: int, end: int, now: int) -> None:
         """Set the expected end of a running request; all waiting ones are planned again."""
         self._plan.expect(request, end)
-        self.holdings.until(request, end, now)
+        self.log.holdings.until(request, end, now)
 
     def set_aside(self, request: int, now: int) -> None:
         """Remove a request with a claim from the plan; all others are then planned again, around the claim."""
@@ -424,20 +387,13 @@ class Planned:
 
     def begin(self, request: int, until: int, now: int) -> None:
         """Start a request with a claim."""
-        if self._predictions is not None:
-            self._predictions.began(request, now)
+        self._note_starts((request,), now)
         self._plan.begin(request, until, now)
 
-    def released(self, now: int) -> None:
-        """Note that resources of a claim may be free."""
-        self._plan.freed(now)
-
     def _queue(self, rows: IntArray) -> Queue:
-        total, running = self._plan.cores, self._plan.running()
+        running = self._plan.running()
         predicted = None if self._predictions is None else self._predictions.present
-        state: dict[str, Any] = {"free": total - int(self._plan.need[running].sum()), "total": total}
-        state |= {"totals": self._totals, "running": Queue(self._requests, running)}
-        return Queue(self._requests, rows, state, predicted)
+        return self._cluster.queue(rows, running, int(self._plan.need[running].sum()), predicted)
 
     def dispatch(self, now: int) -> Decision:
         """Return the requests whose planned start is now; the next decision is due at the next planned start."""
@@ -447,9 +403,7 @@ class Planned:
             if wake != self._nothing.wake:
                 self._nothing = NOTHING._replace(wake=wake)
             return self._nothing
-        if self._predictions is not None:
-            for request in rows:
-                self._predictions.began(request, now)
+        self._note_starts(rows, now)
         starts = plan.starts_of(rows)
         if self._shapes is not None:
             starts = [start._replace(cores=int(plan.need[start.request])) for start in starts]

@@ -29,9 +29,10 @@ class _Claim(NamedTuple):
 
 
 class _Suspended(NamedTuple):
-    """A suspended run: its place, start, begin of the suspension, and what is left of its planned run time."""
+    """A suspended run: its place, the row of what it keeps, start, begin of the suspension, rest of its run time."""
 
     place: Place
+    rest: int
     began: int
     since: int
     left: int
@@ -45,15 +46,13 @@ class Preempting(Wrapper):
     inner : object
         A scheduler with a rule ``preempt``. It has
 
-        - ``holdings``: the allocations over time;
+        - ``log``: a `gridsim.policy.placement_bridge.PlacementLog` with the allocations over time;
         - ``front(now)``: the starts decided before any preemption, and the requests that may preempt, in order;
         - ``holdings_for(request)``: a copy of the allocations, of running requests and of the waiting ones ahead;
-        - ``duration(request)``, ``expect(request, end, now)``: the planned run time, and a new expected end;
+        - ``durations``: the planned run time of each request; ``expect(request, end, now)``: a new expected end;
         - ``set_aside(request, now)``, ``return_to_queue(request, now)``: a request with a claim is not in the queue;
         - ``begin(request, until, now)``: a request with a claim starts;
-        - ``released(now)``: resources of a claim are free again;
-        - ``set_duration(request, duration)``, ``resumed(request, began, paused)``, ``learn_classes()``, ``rests``: for
-          suspended requests, whose rests are the rows of what they keep.
+        - ``resumed(request, began, paused)``: a suspended request continues; under a plan also ``plan.rests``.
 
     Notes
     -----
@@ -72,7 +71,6 @@ class Preempting(Wrapper):
         self._left: set[int] = set()
         self._stops: Counter[int] = Counter()
         self._suspended: dict[int, _Suspended] = {}
-        self._rests: dict[int, int] = {}  # rows of what suspended requests keep
         self._paused: Counter[int] = Counter()  # time for which runs were suspended
 
     @property
@@ -87,18 +85,19 @@ class Preempting(Wrapper):
         if self._suspends:
             cluster.demands.allow_suspension()
         super().setup(cluster, rng)
-        self._inner.rests = self._rests
         self._requests, labels = cluster.requests, cluster.requests.labels
         self._class, self._preemptible = labels[PRIORITY], labels.get("preemptible")
 
     def ended(self, request: int, now: int) -> None:
         """Record that a request has ended or left."""
         if request in self._suspended:
-            self._interrupt(request, now)
+            self._inner.set_aside(request, now)  # its run ends, and it waits for all its resources
+            self._wake(request, now)
+            self._paused.pop(request, None)
             return
         left, place = 0, None
         if self._suspends and request in self._leaving:
-            left, place = self._end_of(request) - now, self._inner.holdings.place_of(request)
+            left, place = self._end_of(request) - now, self._holdings.place_of(request)
         self._inner.ended(request, now)
         began = self._began.pop(request, now)
         if request in self._leaving:
@@ -107,13 +106,13 @@ class Preempting(Wrapper):
         if place is None:
             self._paused.pop(request, None)
             return
-        holdings: Holdings = self._inner.holdings
-        row = self._rests[request] = self._demands.rest(request, place.node, place.tasks)
+        log = self._inner.log  # without the request: its demand changes
+        rest = self._demands.rest(request, place.node, place.tasks)
         self._demands.suspend(request, place.node, place.tasks)
-        self._inner.learn_classes()
-        holdings.put_at(row, place, now, NEVER)
-        NodeProfile(*holdings.floor).meta[ABSENT] += 1  # some requests may fit at no known time
-        self._suspended[request] = _Suspended(place, began, now, left)
+        log.learn()
+        log.holdings.put_at(rest, place, now, NEVER)
+        self._note_rest(request, rest, 1)
+        self._suspended[request] = _Suspended(place, rest, began, now, left)
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record changed capacity, and requests that were stopped and wait again."""
@@ -122,7 +121,7 @@ class Preempting(Wrapper):
             self._stops.update(self._left.intersection(change.requeued))
         self._left.clear()
         for request in self._suspended.keys() & set(change.requeued):
-            self._inner.set_duration(request, self._suspended[request].left)
+            self._inner.durations[request] = self._suspended[request].left
 
     def settled(self, now: int) -> None:
         """Hold the resources of claims before the inner scheduler plans again."""
@@ -133,7 +132,7 @@ class Preempting(Wrapper):
         """Admit the request; a suspended one requests what is left of its walltime."""
         stops: Sequence[Stop] = self._inner.commit(quote, now)
         if (run := self._suspended.get(quote.request)) is not None:
-            self._inner.set_duration(quote.request, run.left)
+            self._inner.durations[quote.request] = run.left
         return stops
 
     def dispatch(self, now: int) -> Decision:
@@ -170,26 +169,25 @@ class Preempting(Wrapper):
     def _resume(self, request: int, now: int) -> int:
         """Let a suspended request hold all its resources again; return the start of its run."""
         run = self._suspended[request]
-        self._inner.holdings.release_many(np.array([request]), 1, now)  # of the cores alone
+        self._holdings.release_many(np.array([request]), 1, now)  # of the cores alone
         self._wake(request, now)
-        self._inner.holdings.put_at(request, run.place, now, now + run.left)
+        self._holdings.put_at(request, run.place, now, now + run.left)
         self._paused[request] += now - run.since
         self._inner.resumed(request, run.began, self._paused[request])
         return run.began
 
-    def _interrupt(self, request: int, now: int) -> None:
-        """End the run of a suspended request, which then waits for all its resources."""
-        self._inner.set_aside(request, now)
-        self._wake(request, now)
-        self._paused.pop(request, None)
-
     def _wake(self, request: int, now: int) -> None:
         """Release what a suspended request kept; from now on it needs all that it requested."""
-        del self._suspended[request]
-        self._inner.holdings.release_many(np.array([self._rests.pop(request)]), 1, now)
-        NodeProfile(*self._inner.holdings.floor).meta[ABSENT] -= 1
+        self._holdings.release_many(np.array([self._suspended.pop(request).rest]), 1, now)
+        self._note_rest(request, -1, -1)
         self._demands.resume(request)
-        self._inner.set_duration(request, int(self._requests.estimate[request]))
+        self._inner.durations[request] = self._requests.estimate[request]
+
+    def _note_rest(self, request: int, rest: int, more: int) -> None:
+        """Record the row of what a suspended request keeps, because of which some requests may fit at no known time."""
+        NodeProfile(*self._holdings.floor).meta[ABSENT] += more
+        if self.capabilities.plan:
+            self._inner.plan.rests[request] = rest
 
     # -- victims -------------------------------------------------------------------------------------------------
 
@@ -221,13 +219,13 @@ class Preempting(Wrapper):
         candidates = self._candidates(request, now)
         if not candidates:
             return None
-        places = {victim: self._inner.holdings.place_of(victim) for victim in candidates}
+        places = {victim: self._holdings.place_of(victim) for victim in candidates}
         rests = {}
         if self._suspends:
             rests = {victim: self._demands.rest(victim, it.node, it.tasks) for victim, it in places.items()}
-            self._inner.learn_classes()
+            self._inner.log.learn()
         trial: Holdings = self._inner.holdings_for(request, now)
-        duration = self._inner.duration(request)
+        duration = int(self._inner.durations[request])
         taken: list[int] = []
 
         def take(victim: int) -> None:
@@ -313,36 +311,40 @@ class Preempting(Wrapper):
 
     def _end_of(self, request: int) -> int:
         """Return the expected end of a running request."""
-        return int(NodeProfile(*self._inner.holdings.floor).holds[UNTIL, request])
+        return int(NodeProfile(*self._holdings.floor).holds[UNTIL, request])
+
+    @property
+    def _holdings(self) -> Holdings:
+        found: Holdings = self._inner.log.holdings
+        return found
 
     # -- claims --------------------------------------------------------------------------------------------------
 
     def _review(self, now: int, *, starting: bool) -> list[Start]:
         """Hold the resources of each claim; start it if they are free from now on, dissolve it if they will not be."""
-        starts: list[Start] = []
-        holdings: Holdings = self._inner.holdings
+        starts, holdings = list[Start](), self._holdings
         for request, claim in list(self._claims.items()):
             if claim.is_held:
                 holdings.release_many(np.array([request]), 1, now)
-            duration = self._inner.duration(request)
+            duration = int(self._inner.durations[request])
             if starting and self._is_free(request, claim.place, now, duration):
                 del self._claims[request]
                 self._inner.begin(request, now + duration, now)
                 holdings.put_at(request, claim.place, now, now + duration)
                 starts.append(Start(request, 0, placement_at(holdings, request, claim.place)))
-                self._inner.released(now)
+                self._inner.log.freed(now)
             elif claim.start >= now + starting and self._is_free(request, claim.place, claim.start, duration):
                 holdings.put_at(request, claim.place, claim.start, claim.start + duration, promise=True)
                 self._claims[request] = claim._replace(is_held=True)
             else:
                 del self._claims[request]
-                self._inner.released(now)
+                self._inner.log.freed(now)
                 self._inner.return_to_queue(request, now)
         return list(self._noted(starts, now))
 
     def _is_free(self, request: int, place: Place, begin: int, duration: int) -> bool:
         """Return whether a request can have a place for its duration from an instant on."""
-        holdings: Holdings = self._inner.holdings
+        holdings = self._holdings
         if holdings.first_place(request, duration, begin, begin + 1) != begin:
             return False
         sketch, columns = Workspace(*holdings.sketch), holdings.demands.columns

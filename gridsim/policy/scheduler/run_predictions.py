@@ -3,18 +3,54 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import call, policy_error
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import corrects_by_rule, predicts_in_columns, uses_run_times
 from gridsim.policy.prediction import Clairvoyant
-from gridsim.policy.protocols import call, name_of
+from gridsim.policy.protocols import representation
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.runtime_history import CORRECTIONS, FIRST, PRESENT, REQUEST, RUN, Histories, correct, learn, predict
+from gridsim.record import Predictions as PredictionRecord
+
+
+class Predicting:
+    """Base of schedulers that plan with predicted run times, or else with the requested walltimes."""
+
+    _predictions: Any  # None without predictions
+
+    def __repr__(self) -> str:
+        return representation(self)
+
+    def predicted(self, request: int) -> int:
+        """Return the predicted run time of a running request, whole microseconds."""
+        found: int = self._predictions.predicted(request)
+        return found
+
+    def corrected(self, request: int, now: int) -> int:
+        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds."""
+        corrected: int = self._predictions.correct_exceeded(request)
+        self._expect(request, self._predictions.expected_end(request))
+        return corrected
+
+    def predictions(self) -> PredictionRecord:
+        """Return the first predictions, and the number of corrections."""
+        return PredictionRecord(self._predictions.first, self._predictions.corrections)
+
+    def _expect(self, request: int, end: int) -> None:
+        """Set the expected end of a running request."""
+        raise NotImplementedError
+
+    def _note_starts(self, requests: Iterable[int], now: int) -> None:
+        """Record that requests have started."""
+        if self._predictions is not None:
+            for request in requests:
+                self._predictions.began(request, now)
 
 
 class Predictions:
@@ -93,7 +129,7 @@ class Predictions:
             what = (
                 f"predicts {np.asarray(answer).tolist()} for request {request}; expected one number of seconds from 0"
             )
-            raise PolicyError(f"{name_of(self._predictor)} {what}")
+            raise policy_error(self._predictor, what)
         return None if math.isinf(answers[0]) else round(float(answers[0]) * 1e6)
 
     def _queue(self, request: int) -> Queue:
@@ -143,11 +179,11 @@ class Predictions:
             answer = min(answer, NEVER)  # larger integers may not convert to float
         if not isinstance(answer, float | int | np.floating | np.integer) or math.isnan(answer):
             what = f"corrects {present / 1e6} s of request {request} to {answer!r}; expected a number of seconds"
-            raise PolicyError(f"{name_of(self._corrector)} {what}")
+            raise policy_error(self._corrector, what)
         corrected = estimate if math.isinf(answer) else min(round(float(answer) * 1e6), NEVER)
         if corrected <= present:
             what = f"corrects {present / 1e6} s of request {request} to {corrected / 1e6} s; expected more"
-            raise PolicyError(f"{name_of(self._corrector)} {what}")
+            raise policy_error(self._corrector, what)
         self._present[request] = corrected
         self.corrections[request] = times
         return int(corrected)

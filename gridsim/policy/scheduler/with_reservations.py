@@ -163,8 +163,7 @@ class WithReservations(Wrapper):
 
     def _label(self, label: str, request: int) -> str | None:
         """Return the name in a label of a request."""
-        column = self._view.requests.labels.get(label)
-        if column is None or (value := int(column[request])) < 0:
+        if (value := self._view.requests.own(label, request, -1)) < 0:
             return None
         names = self._view.requests.names.get(label, ())
         return names[value] if names else str(value)

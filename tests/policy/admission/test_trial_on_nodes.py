@@ -9,15 +9,15 @@ import gridsim as gs
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.plan import Plan, Search
 from gridsim.policy.admission.trial import LATE
-from gridsim.policy.admission.trial_on_nodes import NodeSearch, NodeTrial
+from gridsim.policy.admission.trial_on_nodes import NodeTrial
 from gridsim.policy.placement import First, Pack, Random
 from gridsim.policy.placement_bridge import PlacementLog, holdings_of
 from gridsim.policy.queue import ClusterView, Requests
 
 
-def searched(rule: object, jobs: int = 60) -> NodeSearch:
+def searched(rule: object, jobs: int = 60) -> Search:
     """Return a search on three nodes of four cores; all jobs but the last are planned one after the other."""
     rng = np.random.default_rng(7)
     tasks, estimate = rng.integers(1, 7, jobs), rng.integers(1, 40, jobs)
@@ -34,7 +34,7 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
     return plan.search(jobs - 1, NEVER, 0)
 
 
-def empty(search: NodeSearch) -> NodeTrial:
+def empty(search: Search) -> NodeTrial:
     """Return a trial without a place for any waiting request."""
     trial = NodeTrial(search)
     trial.keep_first(0)
