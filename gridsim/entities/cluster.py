@@ -673,6 +673,11 @@ class Cluster:
             self._wanted = Wakeup(self._env, self._decide_priority)
             self._decide(self._env.now)  # type: ignore[arg-type]
 
+    def goes_on(self, now: int) -> bool:
+        """Return whether the scheduler has requested a cycle that may start a request without another event."""
+        still = getattr(self.scheduler, "still", None)
+        return still is not None and bool(self._wakes) and not still(now)
+
     def decide(self) -> None:
         """Decide now, before the remaining events of this instant."""
         self._decide(self._env.now)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,7 @@ from simpy import Event
 
 from gridsim.entities.clock import Clock, Instant, PriorityEvent
 from gridsim.entities.cluster import Cluster
-from gridsim.errors import located
+from gridsim.errors import call, located
 from gridsim.model.failures import Failure, Failures, Machines, Part
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
@@ -80,10 +81,12 @@ class Breakdowns:
         self._limits = requests.labels.get("max_restarts")
         self._then = requests.labels.get("on_failure")
         self._count, self._expected, self._reserving = 0, NEVER, reserving
-        if options.windows and "reservation" in requests.labels:
+        if options.windows and "reservation" in requests.labels and not clusters[0].can.site:
             self._reserve()
+        booked = getattr(clusters[0].scheduler, "booked", ())  # by the scheduler itself
         for window in planned(options.windows, machines.nodes, provenance):
-            self._add(window)
+            if window.kind != "reservation" or window.id not in booked:
+                self._add(window)
         self._expect()
 
     def absences(self) -> tuple[tuple[str, ...], int, IntArray]:
@@ -135,7 +138,7 @@ class Breakdowns:
 
     def _happen(self, _: Event) -> None:
         now = self._env.instant
-        if now != self._expected or (not self._returning and self._env.quiet):
+        if now != self._expected or not (self._returning or self._clusters[0].goes_on(now) or not self._env.quiet):
             return  # superseded by an earlier event; or nothing runs, arrives or returns: the run is over
         self._expected = NEVER
         self._change(now)
@@ -261,7 +264,7 @@ class Breakdowns:
             ends = {key[1]: self._end_of(key) for key in state.touched if key[0] == cluster}
             hits = [(part, reason) for (of, part), reason in (*failed, *state.hit) if of == cluster]
             machine = self._clusters[cluster]
-            machine.change_capacity(change, ends, self._hit(machine, hits, now), self._again)
+            machine.change_capacity(change, ends, self._hit(machine, hits, now), partial(self._again, machine))
 
     def _end_of(self, key: _Key) -> int | None:
         """Return the known end of the present absence of a node or GPU; None if it is present."""
@@ -284,18 +287,23 @@ class Breakdowns:
                     found.setdefault(request, reason)
         return found
 
-    def _again(self, request: int) -> tuple[int, bool] | None:
+    def _again(self, cluster: Cluster, request: int) -> tuple[int, bool] | None:
         """Return the delay of a stopped request and whether it keeps its place in the queue; None if it failed."""
-        options, most = self._options, self._options.max_restarts
+        options, most, may = self._options, self._options.max_restarts, True
+        delay, in_place = self._delay, options.requeue == "original"
+        if "requeue_rule" in cluster.can.notified:
+            delay, in_place = 0, True  # the scheduler itself determines them
+            may, own_most = call(cluster.scheduler, "requeue_rule", request)
+            most = own_most if most is None else min(most, own_most)
         if self._limits is not None and (own := _of(self._limits, request)) is not None:
             most = own
-        then = options.on_failure
+        then = options.on_failure if may else "cancel"
         if self._then is not None and (how := _of(self._then, request)) is not None:
             then = "cancel" if how else "requeue"
         if then == "cancel" or (most is not None and self._restarts[request] >= most):
             return None
         self._restarts[request] += 1
-        return self._delay, options.requeue == "original"
+        return delay, in_place
 
 
 def _of(column: IntArray, request: int) -> int | None:

@@ -30,7 +30,7 @@ from gridsim.model.site_file import SiteClock, read_reservations, read_site, set
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, seconds
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import between, when
-from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
+from gridsim.policy.protocols import Absence, Capabilities, CapacityChange, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.site_policy import SiteChange
 from gridsim.policy.slurm.backfill import NUMBERS, run_backfill_cycle
@@ -43,6 +43,7 @@ from gridsim.policy.slurm.entry_columns import SECOND, demands_of, machine_of, u
 from gridsim.policy.slurm.entry_placement import Placing
 from gridsim.policy.slurm.expected_start import backfill_parameters
 from gridsim.policy.slurm.late_submissions import (
+    count_gpus,
     kept_of,
     resume_allocations,
     resume_limits,
@@ -55,12 +56,12 @@ from gridsim.policy.slurm.main_cycle import run_main_cycle
 from gridsim.policy.slurm.node_requests import node_requests_of
 from gridsim.policy.slurm.nodes import select, spread, trial_on
 from gridsim.policy.slurm.pending import IdleTime, Pending
-from gridsim.policy.slurm.preemption import REQUEUE, PreemptionCounter, rules_of
+from gridsim.policy.slurm.preemption import REQUEUE, PreemptionCounter, may_requeue, rules_of
 from gridsim.policy.slurm.priorities import Priorities, last_reset
 from gridsim.policy.slurm.queue_entries import Owner, entries_of, label_of, owners_of
 from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
 from gridsim.policy.slurm.reservation_times import ReservationTimes
-from gridsim.policy.slurm.reservations import open_nodes, reservations_of
+from gridsim.policy.slurm.reservations import open_nodes, reservations_of, with_absences
 from gridsim.policy.slurm.submit_checks import SubmitChecks
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills, licences_of
@@ -334,6 +335,8 @@ class Slurm:
         self._last_quoted = -1  # the last request quoted
         self._alone = -NEVER  # last call of `alone`
         self._exempt: list[int] = []
+        self._absences: list[Absence] = []
+        self._interrupted: dict[int, int] = {}  # delay of stopped requests until they can start again
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
@@ -368,7 +371,8 @@ class Slurm:
         self._priorities = Priorities(
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
-        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, node_requests)
+        booked = self._bookings.reservations
+        parts = (self._entries, self._demands, self._machine, self._limits, names, booked, node_requests)
         named = "user" in requests.names  # users with numbers only cannot be compared with associations
         self._intake = SubmitChecks(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
@@ -397,6 +401,8 @@ class Slurm:
         self._diary.resume(len(self._started) - 1)
         parts = (self._held.busy, self._priorities, self._intake)
         self._pending.resume(placement_log, self._entries, self._demands, *parts)
+        if self._absences:
+            self._see_absences()
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -409,6 +415,8 @@ class Slurm:
         """Return a quote for every request that fits the site and its limits; may be called repeatedly."""
         if request >= self._known:
             self._grow()
+        if request in self._interrupted:
+            return Quote(request, entries=tuple(self._pending.chosen(request)))
         self._pending.leave_log(request, now)
         found = self._intake.choices(request, now, self._bookings.over)
         self._last_quoted = request
@@ -420,6 +428,10 @@ class Slurm:
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """Add the request to the queue, now or when its dependency or begin time is reached."""
         self._repeats.clear()
+        if (delay := self._interrupted.pop(quote.request, None)) is not None:
+            self._priorities.requeued(quote.request, now)
+            self._pending.requeue(quote.request, now, now + delay)
+            return ()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         parts = (self._demands, self._machine, self._reservations, self._trial)
         self._eligible_cores[quote.request] = eligible_cores(entries, now, *parts)
@@ -435,8 +447,57 @@ class Slurm:
         self._priorities.ended(entry, now)
         release(entry, *self._parts)
         self._placing.end(entry)
-        self._over(request, now)
+        if request in self._requests.stopped:
+            self._interrupted[request] = 0
+        else:
+            self._over(request, now)
         self._timing.freed(now)
+
+    def requeue_rule(self, request: int) -> tuple[bool, int]:
+        """Return whether a request is requeued after a failure (``--no-requeue``, ``JobRequeue``), and how often."""
+        rule = self._site.preemption
+        own = label_of(self._requests, "requeue")[request : request + 1]
+        return bool(may_requeue(own, rule)[0]), rule.most_requeues
+
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Record absent nodes and GPUs, and stopped requests, which can start again after a delay or have failed."""
+        for absence in change.restored:
+            self._absences.remove(absence)
+            if absence.gpu >= 0:
+                self._placing.restore(absence.node, absence.gpu)
+        self._absences += change.lost
+        for absence in change.lost:
+            if absence.gpu >= 0:
+                self._placing.lose(absence.node, absence.gpu)
+        for request in list(self._interrupted):
+            if request in change.requeued:
+                self._interrupted[request] = self._site.preemption.delay
+            elif request not in self._requests.stopped:
+                del self._interrupted[request]
+                self._over(request, now)
+        if change.lost or change.restored:
+            self._see_absences()
+        if change.restored:
+            self._pending.returned(now)
+        self._look_for_grace()
+        self._timing.freed(now)
+
+    def _see_absences(self) -> None:
+        """Use the present absences in scheduling cycles."""
+        gpus: IntArray = np.array([node.gpus for node in self._site.nodes], dtype=np.int64)
+        np.subtract.at(gpus, [absence.node for absence in self._absences if absence.gpu >= 0], 1)
+        count_gpus(self._machine, gpus, self._demands, self._held)
+        self._reservations = with_absences(self._bookings.reservations, self._absences)
+        self._pending.see(self._reservations, self._machine.empty, absent=bool(self._absences))
+
+    @property
+    def booked(self) -> frozenset[str]:
+        """Names of the site's own reservations."""
+        return frozenset(each.name for each in self._site.reservations)
+
+    def still(self, now: int) -> bool:
+        """Return whether no cycle can start a request without another event."""
+        return self._pending.still(now)
 
     def _over(self, request: int, now: int) -> None:
         self._repeats.clear()
@@ -539,7 +600,7 @@ class Slurm:
             self._over(request, now)
 
     def _main(self, now: int, depth: int) -> list[Start]:
-        order, scheduling = self._pending.ordered(), self._site.scheduling
+        order, scheduling = self._pending.ordered(now), self._site.scheduling
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
@@ -548,7 +609,7 @@ class Slurm:
         return self._begin("quick", count, now)
 
     def _backfill(self, now: int) -> list[Start]:
-        order = self._pending.ordered()
+        order = self._pending.ordered(now)
         if not len(order):
             return []
         begun = self._begin("backfill", run_backfill_cycle(*self._backfill_arguments(now, order)), now)
@@ -598,7 +659,7 @@ class Slurm:
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
-        order, reasons = self._pending.ordered(), _copied(self._diary.reasons)
+        order, reasons = self._pending.ordered(now), _copied(self._diary.reasons)
         copies = (self._started.copy(), self._numbers.copy(), planned, reasons, self._workspace(order))
         if len(order):
             run_backfill_cycle(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
@@ -668,8 +729,8 @@ class Slurm:
 
     def _next(self, now: int) -> int:
         """Return the next useful periodic cycle, priority calculation, or change of the queue."""
-        if self._alone == now and not len(self._pending.order) and self._pending.still(now):
-            return NEVER  # the remaining requests wait for each other
+        if self._alone == now and (self._absences or not len(self._pending.order)) and self._pending.still(now):
+            return NEVER  # the remaining requests wait for each other, or for absent nodes
         times = [self._pending.next(), self._ends_grace]
         if len(self._pending.order):
             times.append(self._timing.next(now))
@@ -723,6 +784,7 @@ _CAN = Capabilities(
     alone=True,
     epoch=True,
     site=True,
+    notified=frozenset({"capacity_changed", "requeue_rule"}),
     in_python="Slurm's scheduler requires the engine simpy",
 )
 

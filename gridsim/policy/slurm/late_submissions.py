@@ -78,10 +78,27 @@ def resume_preemption(rules: Rules, before: Rules, kept: IntArray) -> None:
 def resume_nodes(machine: NodeColumns, before: NodeColumns, demands: Demands, held: Held) -> None:
     """Take over free capacity; GPUs count from the first job that requests one, and whole nodes hold all of theirs."""
     rows = len(before.now)
-    machine.now[:rows] = before.now
-    if rows > GPUS or len(machine.now) <= GPUS:
-        return
+    machine.now[:rows], machine.gpus[:] = before.now, before.gpus
+    machine.empty[GPUS : GPUS + 1] = machine.gpus
+    if rows <= GPUS < len(machine.now):
+        machine.now[GPUS] = machine.gpus
+        machine.now[GPUS, exclusive_nodes(demands, held)] = 0
+
+
+def exclusive_nodes(demands: Demands, held: Held) -> list[int]:
+    """Return the nodes that running entries hold exclusively."""
+    found = list[int]()
     for entry in held.running[1, : held.counts[RUNNING]].tolist():
         if demands["exclusive"][entry] > 0:
-            nodes = held.node[held.first[entry] : held.first[entry] + held.pieces[entry]]
-            machine.now[GPUS, nodes] -= machine.gpus[nodes]
+            found += held.node[held.first[entry] : held.first[entry] + held.pieces[entry]].tolist()
+    return found
+
+
+def count_gpus(machine: NodeColumns, gpus: IntArray, demands: Demands, held: Held) -> None:
+    """Change the number of present GPUs; jobs that hold whole nodes release all that are present at their end."""
+    change = gpus - machine.gpus
+    machine.gpus[:] = gpus
+    if len(machine.now) > GPUS:
+        machine.empty[GPUS] += change
+        change[exclusive_nodes(demands, held)] = 0
+        machine.now[GPUS] += change

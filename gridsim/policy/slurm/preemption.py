@@ -88,7 +88,7 @@ def rules_of(site: Site, owners: Sequence[Owner], demands: Demands, requeue: Int
             may[row, row] |= modes[row] != OFF and (preemption.within or level.within)
     exempt = _exempt_times(site, owners)
     mode = modes[kind]
-    keep = np.where(requeue < 0, preemption.requeue, requeue > 0)
+    keep = may_requeue(requeue, preemption)
     mode = np.where((mode == REQUEUE) & ~keep, CANCEL, mode)  # "requeuing them (if possible) or canceling them"
     never: IntArray = np.full(n, NEVER, dtype=np.int64)
     how = np.array([preemption.youngest_first, preemption.strict_order, preemption.reorder, may.any()], dtype=np.int64)
@@ -104,6 +104,11 @@ def rules_of(site: Site, owners: Sequence[Owner], demands: Demands, requeue: Int
         priority=np.zeros_like(kind),
     )
     return Rules(may, np.zeros(len(may), dtype=np.int64), how, own)
+
+
+def may_requeue(requeue: IntArray, preemption: Preemption) -> Any:
+    """Return whether requests may be requeued; *requeue* is their label."""
+    return np.where(requeue < 0, preemption.requeue, requeue > 0)
 
 
 def _mode(own: str, preemption: Preemption) -> int:

@@ -48,6 +48,15 @@ class SubmitChecks:
         self._submissions, self._names = Submissions(site), names
         self._counted: dict[int, Owner] = {}
         self._fitting: dict[int, bool] = {}
+        self._seen, self._present = reservations, self._empty
+        self._placeable: dict[int, bool] = {}  # by demand, whatever the time
+
+    def see(self, booked: Reservations, seen: Reservations, empty: IntArray) -> None:
+        """Use reservations without and with absent nodes, and the capacity without absent GPUs, from now on."""
+        self._reservations, self._seen = booked, seen
+        self._present = self._empty.copy()
+        self._present[: len(empty)] = empty
+        self._placeable.clear()
 
     def resume(self, before: SubmitChecks) -> None:
         """Take over the counters from earlier checks."""
@@ -197,37 +206,57 @@ class SubmitChecks:
     def could(self, entry: int, now: int) -> bool:
         """Return whether an entry could start on empty nodes at any instant from now on, given all reservations."""
         if len(self._reservations.rows["node"]):
-            return any(self._fits(entry, *self._open_at(entry, at)) for at in self._openings(now))
+            booked = self._reservations
+            return any(self._fits(entry, *self._open_at(entry, at, booked)) for at in _openings(now, booked))
         size = int(self._demands["kind"][entry])
         if size not in self._fitting:
             self._fitting[size] = self._fits(entry, self._member(entry))
         return self._fitting[size]
 
+    def placeable(self, entry: int, now: int) -> bool:
+        """Return whether an entry could start at any instant from now on, as far as the end of each absence is known.
+
+        Where it fits after the last known change, it does so until another change is known.
+        """
+        size = int(self._demands["same"][entry])
+
+        def fits(at: int) -> bool:
+            return self._fits(entry, *self._open_at(entry, at, self._seen), empty=self._present)
+
+        if size not in self._placeable:
+            *earlier, last = _openings(now, self._seen)
+            always = fits(last)
+            if not always and any(map(fits, earlier)):
+                return True
+            self._placeable[size] = always
+        return self._placeable[size]
+
     def _member(self, entry: int) -> IntArray:
         mask: IntArray = self._machine.member[self._demands["group"][entry]].astype(np.int64) * ANY
         return mask
 
-    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None, *, capped: bool = True) -> bool:
+    def _fits(
+        self,
+        entry: int,
+        mask: IntArray,
+        kept: IntArray | None = None,
+        *,
+        capped: bool = True,
+        empty: IntArray | None = None,
+    ) -> bool:
         machine, demands = self._machine, self._demands
         allowed = self._site.partitions[demands["part"][entry]].most_nodes
         if allowed and demands["nodes"][entry] > allowed:
             return False
         trial = trial_on(machine.cores)._replace(mask=mask, kept=np.zeros_like(mask) if kept is None else kept)
-        empty = self._empty.copy()
+        empty = (self._empty if empty is None else empty).copy()
         if not capped:
             empty[CAPS:] = ANY
         return bool(select(entry, trial, demands, machine, empty))
 
-    def _openings(self, now: int) -> Iterator[int]:
-        """Yield instants at which an entry could newly fit: now, and where reservations begin and end."""
-        at, until = now, seen_all(now, self._reservations)
-        while at <= until:
-            yield at
-            at = int(next_change(at, self._reservations))
-
-    def _open_at(self, entry: int, at: int) -> tuple[IntArray, IntArray]:
+    def _open_at(self, entry: int, at: int, reservations: Reservations) -> tuple[IntArray, IntArray]:
         """Return mask and kept cores as `open_nodes` at an instant, without running jobs."""
-        rows, bound, flexible = self._reservations
+        rows, bound, flexible = reservations
         until, own = at + int(self._demands["limit"][entry]), int(self._demands["reservation"][entry])
         member, node, cores, period = self._member(entry), rows["node"], rows["cores"], rows["period"]
         again = np.where(at >= rows["end"], (at - rows["end"]) // np.maximum(period, 1) + 1, 0) * period
@@ -240,3 +269,11 @@ class SubmitChecks:
         mask[node[others & whole]] = 0
         np.add.at(kept, node[others & ~whole], cores[others & ~whole])
         return mask, kept
+
+
+def _openings(now: int, reservations: Reservations) -> Iterator[int]:
+    """Yield instants at which an entry could newly fit: now, and where reservations begin and end."""
+    at, until = now, seen_all(now, reservations)
+    while at <= until:
+        yield at
+        at = int(next_change(at, reservations))
