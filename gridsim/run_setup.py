@@ -117,7 +117,8 @@ def set_up(
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
     breakdowns = None
-    if failures is not None or any(isinstance(cluster.scheduler, Preempting) for cluster in clusters):
+    stopping = (isinstance(it.scheduler, Preempting) or getattr(it.scheduler, "suspends", False) for it in clusters)
+    if failures is not None or any(stopping):
         outcome.interrupted = []
     if failures is not None:
         if saves and "capacity_changed" not in clusters[0].can.notified:

@@ -38,7 +38,7 @@ def sites(draw: st.DrawFn) -> tuple[OnSlurm, Slurm]:
     memory = capacity.amounts.get("memory", np.full(len(capacity.nodes), 8))
     columns = (capacity.nodes, *(column.tolist() for column in (capacity.amounts["cores"], memory, capacity.gpus)))
     nodes = tuple(Node(*each[:3], gpus=each[3]) for each in zip(*columns, strict=True))
-    mode = draw(st.sampled_from(("OFF", "REQUEUE")))
+    mode = draw(st.sampled_from(("OFF", "REQUEUE", "SUSPEND")))
     parts = (SitePartition("low", capacity.nodes), SitePartition("high", capacity.nodes, tier=2, preempt="OFF"))
     requeue = mode != "OFF" or draw(st.booleans())  # preempted jobs that may not be requeued are cancelled
     rules = Preemption("partition", mode, requeue=requeue, most_requeues=draw(st.integers(0, 3)))

@@ -355,7 +355,7 @@ class Preemption:
     kind : {"none", "partition", "qos"}
         ``PreemptType``: by ``PriorityTier`` of partitions, or by ``Preempt`` of QOS.
     mode : str
-        ``PreemptMode``: ``REQUEUE``, ``CANCEL``, or ``OFF``.
+        ``PreemptMode``: ``REQUEUE``, ``CANCEL``, ``SUSPEND``, or ``OFF``.
     within : bool
         ``PreemptMode`` with ``WITHIN``: jobs of one QOS can preempt each other.
     exempt : int

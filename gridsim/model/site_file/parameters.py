@@ -129,6 +129,8 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
     for name in _LISTS:
         ignored.update(f"{name} {canonical(name, word)}" for word in _option_names(text(name)) if matters(name, word))
     parameters = keys.get("schedulerparameters", ("", None))
+    if "SUSPEND" in text("PreemptMode").upper():
+        ignored.pop("PreemptMode GANG", None)  # it resumes suspended jobs
     scheduling = Scheduling(
         **{
             "backfill": text("SchedulerType", "sched/backfill") == "sched/backfill",
@@ -207,7 +209,7 @@ def _preemption(
     exempt = time("PreemptExemptTime", 0)
     return Preemption(
         kind=kind,
-        mode=next((mode for mode in modes if mode in ("REQUEUE", "CANCEL")), "OFF"),
+        mode=next((mode for mode in modes if mode in ("REQUEUE", "CANCEL", "SUSPEND")), "OFF"),
         within="WITHIN" in modes,
         exempt=0 if exempt >= NEVER else exempt,  # -1 disables it
         requeue=text("JobRequeue", "1") != "0",

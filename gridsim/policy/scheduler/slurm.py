@@ -38,7 +38,7 @@ from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.cycle_workspace import Buffers, buffers_for
 from gridsim.policy.slurm.demand import labels_of
 from gridsim.policy.slurm.eligible_nodes import eligible_cores, pools_of
-from gridsim.policy.slurm.entry_allocation import STOPPED, held_by, release, take
+from gridsim.policy.slurm.entry_allocation import STOPPED, held_by, release, resume, stop, take
 from gridsim.policy.slurm.entry_columns import SECOND, demands_of, machine_of, use_factors
 from gridsim.policy.slurm.entry_placement import Placing
 from gridsim.policy.slurm.expected_start import backfill_parameters
@@ -54,9 +54,9 @@ from gridsim.policy.slurm.late_submissions import (
 from gridsim.policy.slurm.limits import Submissions, limits_of, whose
 from gridsim.policy.slurm.main_cycle import run_main_cycle
 from gridsim.policy.slurm.node_requests import node_requests_of
-from gridsim.policy.slurm.nodes import select, spread, trial_on
+from gridsim.policy.slurm.nodes import FREE, select, spread, trial_on
 from gridsim.policy.slurm.pending import IdleTime, Pending
-from gridsim.policy.slurm.preemption import REQUEUE, PreemptionCounter, may_requeue, rules_of
+from gridsim.policy.slurm.preemption import REQUEUE, SUSPEND, PreemptionCounter, may_requeue, rules_of
 from gridsim.policy.slurm.priorities import Priorities, last_reset
 from gridsim.policy.slurm.queue_entries import Owner, entries_of, label_of, owners_of
 from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
@@ -336,9 +336,15 @@ class Slurm:
         self._alone = -NEVER  # last call of `alone`
         self._exempt: list[int] = []
         self._absences: list[Absence] = []
+        self._suspended: dict[int, int] = {}  # suspended entries, and since when
+        self._paused: Counter[int] = Counter()  # time for which entries were suspended in this run
+        self._resumed: dict[int, Start] = {}  # entries that resume at this instant
+        self._falling: set[int] = set()  # requests that the cluster suspends at this instant
         self._interrupted: dict[int, int] = {}  # delay of stopped requests until they can start again
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
+        modes = {site.preemption.mode, *(each.preempt for each in site.partitions), *(each.mode for each in site.qos)}
+        self.suspends = self._gives_way and "SUSPEND" in modes
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
         compile_in_background(run_backfill_cycle, self._backfill_arguments(0, NO_ROWS))
@@ -415,7 +421,7 @@ class Slurm:
         """Return a quote for every request that fits the site and its limits; may be called repeatedly."""
         if request >= self._known:
             self._grow()
-        if request in self._interrupted:
+        if request in self._interrupted or self._entry[request] in self._suspended:
             return Quote(request, entries=tuple(self._pending.chosen(request)))
         self._pending.leave_log(request, now)
         found = self._intake.choices(request, now, self._bookings.over)
@@ -432,6 +438,8 @@ class Slurm:
             self._priorities.requeued(quote.request, now)
             self._pending.requeue(quote.request, now, now + delay)
             return ()
+        if self._entry[quote.request] in self._suspended:
+            return ()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         parts = (self._demands, self._machine, self._reservations, self._trial)
         self._eligible_cores[quote.request] = eligible_cores(entries, now, *parts)
@@ -441,9 +449,15 @@ class Slurm:
         return ()
 
     def ended(self, request: int, now: int) -> None:
-        """Release the cores of the request."""
+        """Release the cores of the request; those of a suspended one are free already."""
         entry = int(self._entry[request])
         self._pending.calculate(now)
+        if request in self._falling:
+            self._falling.remove(request)
+            return
+        if entry in self._suspended:
+            self._resume(entry, now)
+        self._paused.pop(entry, None)
         self._priorities.ended(entry, now)
         release(entry, *self._parts)
         self._placing.end(entry)
@@ -528,13 +542,18 @@ class Slurm:
         while self._exempt and self._exempt[0] <= now:
             heapq.heappop(self._exempt)
             self._timing.changed(now)
+        self._resumed = {}
+        for entry in sorted(self._suspended, key=lambda entry: -int(self._rules.own["rank"][entry])):
+            if self._can_resume(entry, now):
+                self._resume(entry, now)
+                self._resumed[entry] = Start(int(self._demands["request"][entry]))
         started: list[Start] = []
         depth = self._timing.depth(now)
         if depth is not None:
             started += self._main(now, depth)
         if self._timing.backfills(now):
             started += self._backfill(now)
-        return Decision(started, self._stops, withdrawn, self._next(now))
+        return Decision([*self._resumed.values(), *started], self._stops, withdrawn, self._next(now))
 
     def _recorded_starts(self, now: int) -> list[Start]:
         """Start the requests that have started in the log by *now*, on nodes that fit."""
@@ -572,7 +591,7 @@ class Slurm:
             return
         for entry in self._running().tolist():
             if self._rules.own["leaves"][entry] <= now:
-                release(entry, *self._parts)
+                stop(entry, *self._parts)
                 self._stop(entry, now)
         self._timing.freed(now)
         self._look_for_grace()
@@ -584,15 +603,43 @@ class Slurm:
         """Return the running entries by expected end; a view."""
         return self._held.running[1, : self._held.counts[RUNNING]]
 
+    def _end_of(self, entry: int, now: int) -> int:
+        """Return when a run reaches its time limit, which a suspension postpones."""
+        paused = self._paused[entry] + now - self._suspended.get(entry, now)
+        return int(self._rules.own["began"][entry] + self._demands["limit"][entry]) + paused
+
+    def _can_resume(self, entry: int, now: int) -> bool:
+        """Return whether the cores of a suspended entry are free."""
+        nodes, cores = self._pieces(entry)
+        parts = (self._demands, self._machine, self._reservations, self._trial.mask, self._trial.kept)
+        open_nodes(entry, now, now, max(self._end_of(entry, now), now + 1), *parts)
+        free, cap = self._machine.now[[FREE, self._demands["cap"][entry]]][:, nodes]
+        free = np.minimum(np.minimum(free - self._trial.kept[nodes], cap), self._trial.mask[nodes])
+        return bool((free >= cores).all())
+
+    def _resume(self, entry: int, now: int) -> None:
+        """Let a suspended entry hold its cores again."""
+        resume(entry, self._end_of(entry, now), *self._parts)
+        self._paused[entry] += now - self._suspended.pop(entry)
+        self._priorities.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
+
     def _stop(self, entry: int, now: int) -> None:
-        """Requeue or cancel the request of a preempted entry."""
-        request = int(self._demands["request"][entry])
+        """Requeue, cancel or suspend the request of a preempted entry."""
+        request, taker = int(self._demands["request"][entry]), int(self._rules.own["taker"][entry])
+        self._priorities.ended(entry, now)
+        if self._rules.own["mode"][entry] == SUSPEND:
+            self._suspended[entry] = now
+            if self._resumed.pop(entry, None) is None:
+                self._repeats.preempted(request, now)
+                self._stops.append(Stop(request, "suspend", taker, 0))
+                self._falling.add(request)
+            return
         self._placing.end(entry)
         self._repeats.preempted(request, now)
-        self._priorities.ended(entry, now)
+        self._paused.pop(entry, None)
         self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
-        self._stops.append(Stop(request, "requeue" if again else "cancel", int(self._rules.own["taker"][entry])))
+        self._stops.append(Stop(request, "requeue" if again else "cancel", taker))
         if again:
             self._priorities.requeued(request, now)
             self._pending.requeue(request, now, now + self._site.preemption.delay)
@@ -731,7 +778,7 @@ class Slurm:
         """Return the next useful periodic cycle, priority calculation, or change of the queue."""
         if self._alone == now and (self._absences or not len(self._pending.order)) and self._pending.still(now):
             return NEVER  # the remaining requests wait for each other, or for absent nodes
-        times = [self._pending.next(), self._ends_grace]
+        times = [self._pending.next(), self._ends_grace, self._bookings.change if self._suspended else NEVER]
         if len(self._pending.order):
             times.append(self._timing.next(now))
             if self._exempt:

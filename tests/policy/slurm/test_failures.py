@@ -27,7 +27,9 @@ TWO = Site.of(nodes=2, cores=4, scheduling=QUICK)
 FULL = {"submit": [0, 0, 1], "runtime": [100, 100, 50], "cores": [4, 4, 4]}
 
 
-def _run(failures: Failures, site: Site = TWO, *, names: Any = None, instant: Any = "batched", **columns: Any) -> Record:
+def _run(
+    failures: Failures | None, site: Site = TWO, *, names: Any = None, instant: Any = "batched", **columns: Any
+) -> Record:
     """Return the checked record of jobs on a site; its platform is a pool of cores, the nodes are the policy's."""
     labels = {name: columns.pop(name) for name in list(columns) if name not in ("submit", "runtime", "estimate")}
     cores = labels.pop("cores")
@@ -75,7 +77,8 @@ def test_an_interrupted_job_runs_again_121_s_later_behind_jobs_that_are_submitte
 
 def test_a_job_that_may_not_be_requeued_fails() -> None:
     site = replace(TWO, preemption=Preemption(requeue=False))
-    for where, label, status in ((TWO, 0, "failed"), (site, -1, "failed"), (site, 1, "completed"), (TWO, -1, "completed")):
+    again, over = "completed", "failed"
+    for where, label, status in ((TWO, 0, over), (site, -1, over), (site, 1, again), (TWO, -1, again)):
         record = _run(Failures([(["n1"], 10, 20)]), where, **FULL, requeue=[label, -1, -1])
         assert record.status_names.tolist() == [status, "completed", "completed"]
         assert record.end[0] == (10 if status == "failed" else 231)
@@ -206,6 +209,88 @@ def test_own_reservations_hold_beside_windows() -> None:
     assert record.status_names.tolist() == ["completed", "completed", "cancelled"]
 
 
+SUSPEND = Preemption("partition", "SUSPEND")
+ONE = {"submit": [0, 10], "runtime": [100, 30], "cores": [4, 4], "partition": [0, 1]}
+
+
+def _tiers(count: int = 1, preemption: Preemption = SUSPEND, **more: Any) -> Site:
+    """Return a site with nodes of two partitions, the second of which may preempt the first."""
+    names = tuple(node.name for node in nodes(count))
+    parts = (SitePartition("low", names), SitePartition("high", names, tier=5, preempt="OFF"))
+    return Site(nodes(count, **more), parts, "low", scheduling=QUICK, preemption=preemption, memory=bool(more))
+
+
+def _paused(site: Site, failures: Failures | None = None, **columns: Any) -> tuple[Record, list[tuple[int, ...]]]:
+    """Return the record of jobs of two partitions, and job, begin, end (s) and preemptor of each suspension."""
+    record = _run(failures, site, names={"partition": ("low", "high")}, **columns)
+    assert record.interruptions is not None
+    found = record.interruptions.suspended
+    rows = [] if found is None else sorted(found.T.tolist())
+    return record, [(job, begin // SECOND, end // SECOND, by) for job, _, begin, end, by in rows]
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_a_suspended_job_goes_on_when_its_cores_are_free(instant: Any) -> None:
+    record, paused = _paused(_tiers(), **ONE, instant=instant)
+    assert (record.start.tolist(), record.end.tolist()) == ([0, 10], [130, 40])
+    assert paused == [(0, 10, 40, 1)]
+    # Its walltime stands still meanwhile, and its planned end moves: a job of both nodes is planned behind it.
+    record, _ = _paused(_tiers(), **ONE, estimate=[60, 30], instant=instant)
+    assert record.end.tolist() == [90, 40]
+    assert record.status_names.tolist() == ["killed_walltime", "completed"]
+    columns = {"submit": [0, 0, 10, 41, 51, 51], "runtime": [100, 20, 30, 10, 80, 78], "cores": [4, 4, 8, 8, 4, 4]}
+    record, _ = _paused(_tiers(2), **columns, partition=[0, 0, 1, 0, 0, 0], instant=instant)
+    assert record.start.tolist() == [0, 0, 10, 130, 140, 51]
+
+
+def test_two_jobs_are_suspended_for_one_and_one_for_two() -> None:
+    columns = {"submit": [0, 0, 10], "runtime": [100, 100, 30], "cores": [2, 2, 4], "partition": [0, 0, 1]}
+    record, paused = _paused(_tiers(), **columns)
+    assert (record.end.tolist(), paused) == ([130, 130, 40], [(0, 10, 40, 2), (1, 10, 40, 2)])
+    # The second one arrives while the first runs: when that ends, the suspended job does not start in between.
+    columns = {"submit": [0, 10, 20], "runtime": [100, 30, 20], "cores": [4, 4, 4], "partition": [0, 1, 1]}
+    record, paused = _paused(_tiers(), **columns)
+    assert (record.start.tolist(), record.end.tolist()) == ([0, 10, 40], [150, 40, 60])
+    assert paused == [(0, 10, 60, 1)]
+
+
+def test_cores_that_the_preemptor_leaves_free_are_for_all() -> None:
+    columns = {"submit": [0, 10, 12], "runtime": [100, 30, 50], "cores": [4, 2, 2], "partition": [0, 1, 0]}
+    record, paused = _paused(_tiers(), **columns)
+    assert record.start.tolist() == [0, 10, 12]
+    assert paused == [(0, 10, 62, 1)]
+
+
+def test_a_suspended_job_keeps_memory_and_gpus() -> None:
+    for memory, start in ((200, 10), (201, 100)):
+        record, paused = _paused(_tiers(memory=1000), **ONE, memory_mb=[800, memory])
+        assert (record.start[1], len(paused)) == (start, int(start == 10))
+    for gpus, start in ((1, 10), (2, 100)):
+        record, paused = _paused(_tiers(gpus=2), **ONE, memory_mb=[1, 1], gpus=[1, gpus])
+        assert (record.start[1], len(paused)) == (start, int(start == 10))
+        held = record.allocations
+        assert held is not None
+        pairs = zip(held.job[held.gpu_row].tolist(), held.gpu.tolist(), strict=True)
+        assert {gpu for job, gpu in pairs if job == 1} == ({1} if gpus == 1 else {0, 1})
+    # A node with a suspended job is not idle: nobody who needs whole nodes is helped.
+    record, paused = _paused(_tiers(), **ONE, exclusive=[0, 1])
+    assert (record.start[1], paused) == (100, [])
+
+
+def test_a_failure_hits_a_suspended_job_and_a_drain_keeps_it_out() -> None:
+    record, paused = _paused(_tiers(), Failures([(["n1"], 20, 30)]), **ONE)
+    assert paused == [(0, 10, 20, 1)]
+    assert _runs(record) == [
+        (0, 0, 20, "failure"),
+        (0, 171, 271, "completed"),
+        (1, 10, 20, "failure"),
+        (1, 141, 171, "completed"),
+    ]
+    drain = Failures(windows=[Window(["n1"], 20, 80, "drain")])
+    record, paused = _paused(_tiers(), drain, **ONE)
+    assert (paused, record.end.tolist()) == ([(0, 10, 80, 1)], [170, 40])
+
+
 def test_jobs_submitted_during_the_run_see_absent_nodes_and_gpus() -> None:
     site = replace(TWO, nodes=nodes(2, gpus=2), partitions=(SitePartition("batch", ("n1", "n2")),))
     first = gs.Workload.from_columns(submit=[0], runtime=[5], cores=[8], labels={"gpus": [0]})
@@ -231,7 +316,7 @@ def test_what_is_not_supported_is_an_error() -> None:
 
 def test_a_site_is_simulated_with_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "slurm.conf").write_text(
-        "SelectType=select/cons_tres\nMaxBatchRequeue=0\nNodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n"
+        "SelectType=select/cons_tres\nMaxBatchRequeue=0\nNodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL\n"
     )
     rows = [f"{job} {job} -1 100 4 -1 -1 4 100 -1 1 1 1 -1 -1 -1 -1 -1\n" for job in (1, 2, 3)]
     (tmp_path / "log.swf").write_text("".join(rows))
