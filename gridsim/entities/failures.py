@@ -138,7 +138,8 @@ class Breakdowns:
 
     def _happen(self, _: Event) -> None:
         now = self._env.instant
-        if now != self._expected or not (self._returning or self._clusters[0].goes_on(now) or not self._env.quiet):
+        over = self._env.quiet and not self._returning and not any(it.goes_on(now) for it in self._clusters)
+        if now != self._expected or over:
             return  # superseded by an earlier event; or nothing runs, arrives or returns: the run is over
         self._expected = NEVER
         self._change(now)

@@ -167,7 +167,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "most_memory": memory("MaxMemPerNode"),
         "least_loaded": "CR_LLN" in [word.strip() for word in resources.split(",")],
         "whole_nodes": select == "select/linear",
-        "preemption": _preemption(text, time, number),
+        "preemption": _preemption(text, time, number("MaxBatchRequeue", 5)),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
         "associations_only": bool({"associations", "limits", "qos", "safe", "wckeys", "all", "1"} & set(enforce)),
         "safe": "safe" in enforce,
@@ -199,9 +199,7 @@ def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
     return found
 
 
-def _preemption(
-    text: Callable[..., str], time: Callable[[str, int], int], number: Callable[[str, int], int]
-) -> Preemption:
+def _preemption(text: Callable[..., str], time: Callable[[str, int], int], most_requeues: int) -> Preemption:
     """Return ``PreemptType``, ``PreemptMode`` and their parameters (in later versions, ``PreemptParameters``)."""
     kind: Literal["none", "partition", "qos"] = _KINDS.get(text("PreemptType", "preempt/none"), "none")
     modes = [word.strip() for word in text("PreemptMode", "OFF").upper().split(",")]
@@ -213,7 +211,7 @@ def _preemption(
         within="WITHIN" in modes,
         exempt=0 if exempt >= NEVER else exempt,  # -1 disables it
         requeue=text("JobRequeue", "1") != "0",
-        most_requeues=number("MaxBatchRequeue", 5),
+        most_requeues=most_requeues,
         reorder=int(count) if (count := parameters.get("reorder_count", "")).isdecimal() and len(count) < 16 else 1,
         strict_order="strict_order" in parameters,
         youngest_first="youngest_first" in parameters,

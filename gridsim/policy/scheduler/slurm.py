@@ -385,15 +385,15 @@ class Slurm:
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
 
-    def _grow(self) -> None:
+    def _grow(self, now: int) -> None:
         """Create the columns again after submissions of unknown requests, and take over the previous state."""
         before = copy.copy(self)
         kept = kept_of(self._entries, len(self._requests), self._known)
         spending = self._site
         if any(each.usage for each in spending.associations):  # new counters begin with the decayed initial usage
             used, known = self._priorities.used_by, spending.associations
-            now = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
-            spending = replace(spending, associations=tuple(now))
+            new = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
+            spending = replace(spending, associations=tuple(new))
         placement_log = self._arrange(spending)
         self._entries.waits[kept] = before._entries.waits[kept]
         resume_allocations(self._held, before._held, kept)
@@ -408,7 +408,7 @@ class Slurm:
         parts = (self._held.busy, self._priorities, self._intake)
         self._pending.resume(placement_log, self._entries, self._demands, *parts)
         if self._absences:
-            self._see_absences()
+            self._see_absences(now)
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -420,7 +420,7 @@ class Slurm:
     def quote(self, request: int, now: int) -> Quote | None:
         """Return a quote for every request that fits the site and its limits; may be called repeatedly."""
         if request >= self._known:
-            self._grow()
+            self._grow(now)
         if request in self._interrupted or self._entry[request] in self._suspended:
             return Quote(request, entries=tuple(self._pending.chosen(request)))
         self._pending.leave_log(request, now)
@@ -475,14 +475,11 @@ class Slurm:
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record absent nodes and GPUs, and stopped requests, which can start again after a delay or have failed."""
-        for absence in change.restored:
-            self._absences.remove(absence)
-            if absence.gpu >= 0:
-                self._placing.restore(absence.node, absence.gpu)
-        self._absences += change.lost
-        for absence in change.lost:
-            if absence.gpu >= 0:
-                self._placing.lose(absence.node, absence.gpu)
+        for present, absences in ((True, change.restored), (False, change.lost)):
+            for absence in absences:
+                (self._absences.remove if present else self._absences.append)(absence)
+                if absence.gpu >= 0:
+                    self._placing.change(absence.node, absence.gpu, present=present)
         for request in list(self._interrupted):
             if request in change.requeued:
                 self._interrupted[request] = self._site.preemption.delay
@@ -490,19 +487,17 @@ class Slurm:
                 del self._interrupted[request]
                 self._over(request, now)
         if change.lost or change.restored:
-            self._see_absences()
-        if change.restored:
-            self._pending.returned(now)
+            self._see_absences(now)
         self._look_for_grace()
         self._timing.freed(now)
 
-    def _see_absences(self) -> None:
+    def _see_absences(self, now: int) -> None:
         """Use the present absences in scheduling cycles."""
         gpus: IntArray = np.array([node.gpus for node in self._site.nodes], dtype=np.int64)
         np.subtract.at(gpus, [absence.node for absence in self._absences if absence.gpu >= 0], 1)
         count_gpus(self._machine, gpus, self._demands, self._held)
         self._reservations = with_absences(self._bookings.reservations, self._absences)
-        self._pending.see(self._reservations, self._machine.empty, absent=bool(self._absences))
+        self._pending.see(self._reservations, now, absent=bool(self._absences))
 
     @property
     def booked(self) -> frozenset[str]:

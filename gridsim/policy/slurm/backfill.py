@@ -187,7 +187,7 @@ def _within(count, most):  # type: ignore[no-untyped-def]
 def _first_place(entry, now, parameters, numbers, workspace, parts):  # type: ignore[no-untyped-def]
     """Return the expected start of an entry, its number of nodes (0: none found), and the number of preempted entries.
 
-    The number is negative if all of these are suspended, so that the entry can start now.
+    The number is negative if they have left, so that the entry can start now: suspended ones leave at once.
     It starts now if that delays no reservation, else as running entries end, at the instants of `next_opening`. Cached
     results stay valid for some time: the free capacity after ends, and lower bounds of starts by number, until an
     entry starts or has to end earlier; the present free capacity until an entry starts.
@@ -218,9 +218,9 @@ def _first_place(entry, now, parameters, numbers, workspace, parts):  # type: ig
             if used == 0:
                 used, preempted = find_victims(entry, now, trial, workspace.picked, workspace.states[CHOSEN], parts)
                 victims = workspace.picked[VICTIMS, :preempted]
-                if used and _all_suspended(victims, rules):
-                    give_way(demands.request[entry], victims, now, parts)
-                    preempted = -preempted
+                if used and preempted > 0 and rules.own.mode[victims[0]] == SUSPEND:
+                    if give_way(demands.request[entry], victims, now, parts):
+                        preempted = -preempted
                 elif used:
                     postpone(demands.request[entry], victims, now, held, rules)
             if used:
@@ -238,14 +238,6 @@ def _first_place(entry, now, parameters, numbers, workspace, parts):  # type: ig
             return max(when, start), used, 0
         start = when if used else following
     return NEVER, 0, 0
-
-
-@inline
-def _all_suspended(victims, rules):  # type: ignore[no-untyped-def]
-    for victim in victims:  # noqa: SIM110 (compiled)
-        if rules.own.mode[victim] != SUSPEND:
-            return False
-    return True
 
 
 @inline

@@ -82,15 +82,11 @@ class Placing:
     def _idle_on(self, node: int) -> list[int]:
         return self._idle.setdefault(node, list(range(self._gpus[node])))
 
-    def lose(self, node: int, gpu: int) -> None:
-        """Remove an idle GPU."""
+    def change(self, node: int, gpu: int, *, present: bool) -> None:
+        """Add a GPU that has returned, or remove an idle one."""
         idle = self._idle_on(node)
-        idle.remove(gpu)
+        (idle.append if present else idle.remove)(gpu)
         heapq.heapify(idle)
-
-    def restore(self, node: int, gpu: int) -> None:
-        """Add a GPU that has returned."""
-        heapq.heappush(self._idle_on(node), gpu)
 
     def _tasks(self, entry: int, cores: list[int]) -> list[int]:
         """Return the tasks on each node: the number that fits; on whole nodes the remaining ones, at least one."""

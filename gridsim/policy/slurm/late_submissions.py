@@ -79,7 +79,6 @@ def resume_nodes(machine: NodeColumns, before: NodeColumns, demands: Demands, he
     """Take over free capacity; GPUs count from the first job that requests one, and whole nodes hold all of theirs."""
     rows = len(before.now)
     machine.now[:rows], machine.gpus[:] = before.now, before.gpus
-    machine.empty[GPUS : GPUS + 1] = machine.gpus
     if rows <= GPUS < len(machine.now):
         machine.now[GPUS] = machine.gpus
         machine.now[GPUS, exclusive_nodes(demands, held)] = 0
@@ -99,6 +98,6 @@ def count_gpus(machine: NodeColumns, gpus: IntArray, demands: Demands, held: Hel
     change = gpus - machine.gpus
     machine.gpus[:] = gpus
     if len(machine.now) > GPUS:
-        machine.empty[GPUS] += change
+        machine.empty[GPUS] = gpus
         change[exclusive_nodes(demands, held)] = 0
         machine.now[GPUS] += change

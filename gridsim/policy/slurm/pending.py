@@ -42,13 +42,9 @@ class IdleTime:
         self.reservations, self._since = reservations, 0
         self._soon = self._ages - 2 * max(site.scheduling.interval, site.scheduling.full_interval)
 
-    def broken(self, now: int) -> None:
-        """Record a change of the queue, or an early end of a reservation."""
-        self._since = now
-
-    def returned(self, now: int) -> None:
-        """Record that capacity has returned: the next cycle of each kind may find something new."""
-        self._since = max(self._since, now - self._soon)
+    def broken(self, now: int, *, briefly: bool = False) -> None:
+        """Record a change of the queue, or an early end of a reservation; *briefly*: it matters to the next cycles."""
+        self._since = max(self._since, now - self._soon) if briefly else now
 
     def lasts(self, now: int) -> bool:
         """Return whether cycles can find nothing new without running jobs and submissions."""
@@ -244,17 +240,14 @@ class Pending:
                 self._diary.say(request, NOT_AVAILABLE, now)
         return self.order[placeable]
 
-    def see(self, seen: Reservations, empty: IntArray, *, absent: bool) -> None:
-        """Use reservations with absent nodes, and the free capacity without running jobs, from now on."""
+    def see(self, seen: Reservations, now: int, *, absent: bool) -> None:
+        """Use reservations with absent nodes from now on."""
         booked = self._bookings.reservations
         booked = booked._replace(rows=seen.rows[: len(booked.rows)])  # both see changes of the same rows
         self._bookings.reservations = self._stillness.reservations = booked
-        self._intake.see(booked, seen, empty)
+        self._intake.see(booked, seen)
         self._absent = absent
-
-    def returned(self, now: int) -> None:
-        """Record that capacity has returned."""
-        self._stillness.returned(now)
+        self._stillness.broken(now, briefly=True)
 
     # -- leaving ------------------------------------------------------------------------------------------------------
 
@@ -329,6 +322,7 @@ class Pending:
         if now < self._bookings.change:
             return []
         lost = []
+        self._intake.placeable_kinds.clear()
         for reservation in self._bookings.turn(now):
             self._stillness.broken(now)
             for request in self._reserved.pop(reservation, ()):

@@ -26,7 +26,13 @@ from gridsim.record import Refusal
 
 
 class SubmitChecks:
-    """Submission checks of a site, and counters of waiting and running requests by owner."""
+    """Submission checks of a site, and counters of waiting and running requests by owner.
+
+    Attributes
+    ----------
+    placeable_kinds : dict of int to bool
+        Results of `placeable` by kind of demand, until a reservation or an absence changes.
+    """
 
     def __init__(
         self,
@@ -48,15 +54,13 @@ class SubmitChecks:
         self._submissions, self._names = Submissions(site), names
         self._counted: dict[int, Owner] = {}
         self._fitting: dict[int, bool] = {}
-        self._seen, self._present = reservations, self._empty
-        self._placeable: dict[int, bool] = {}  # by demand, whatever the time
+        self._seen = reservations
+        self.placeable_kinds: dict[int, bool] = {}
 
-    def see(self, booked: Reservations, seen: Reservations, empty: IntArray) -> None:
-        """Use reservations without and with absent nodes, and the capacity without absent GPUs, from now on."""
+    def see(self, booked: Reservations, seen: Reservations) -> None:
+        """Use reservations without and with absent nodes from now on."""
         self._reservations, self._seen = booked, seen
-        self._present = self._empty.copy()
-        self._present[: len(empty)] = empty
-        self._placeable.clear()
+        self.placeable_kinds.clear()
 
     def resume(self, before: SubmitChecks) -> None:
         """Take over the counters from earlier checks."""
@@ -167,7 +171,9 @@ class SubmitChecks:
         rule = f"nodes of {where}" + (" with the requested features" if (member != inside).any() else "")
         if cores > whole:
             return Refusal("PartitionConfig", cores, whole, "cores", rule)
-        if partition.node_cores and self._fits(entry, self._member(entry), capped=False):
+        uncapped = self._empty.copy()
+        uncapped[CAPS:] = ANY
+        if partition.node_cores and self._fits(entry, self._member(entry), empty=uncapped):
             return Refusal("PartitionConfig", cores, None, "cores", f"MaxCPUsPerNode of {where}")
         asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the requested memory and GPUs"
         return Refusal("PartitionConfig", asked, None, "", rule)
@@ -218,41 +224,27 @@ class SubmitChecks:
 
         Where it fits after the last known change, it does so until another change is known.
         """
-        size = int(self._demands["same"][entry])
-
-        def fits(at: int) -> bool:
-            return self._fits(entry, *self._open_at(entry, at, self._seen), empty=self._present)
-
-        if size not in self._placeable:
-            *earlier, last = _openings(now, self._seen)
-            always = fits(last)
-            if not always and any(map(fits, earlier)):
+        kind, known = int(self._demands["same"][entry]), self.placeable_kinds
+        if kind not in known:
+            openings = reversed(list(_openings(now, self._seen)))
+            found = (self._fits(entry, *self._open_at(entry, at, self._seen), self._machine.empty) for at in openings)
+            always = next(found)
+            if not always and any(found):
                 return True
-            self._placeable[size] = always
-        return self._placeable[size]
+            known[kind] = always
+        return known[kind]
 
     def _member(self, entry: int) -> IntArray:
         mask: IntArray = self._machine.member[self._demands["group"][entry]].astype(np.int64) * ANY
         return mask
 
-    def _fits(
-        self,
-        entry: int,
-        mask: IntArray,
-        kept: IntArray | None = None,
-        *,
-        capped: bool = True,
-        empty: IntArray | None = None,
-    ) -> bool:
+    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None, empty: IntArray | None = None) -> bool:
         machine, demands = self._machine, self._demands
         allowed = self._site.partitions[demands["part"][entry]].most_nodes
         if allowed and demands["nodes"][entry] > allowed:
             return False
         trial = trial_on(machine.cores)._replace(mask=mask, kept=np.zeros_like(mask) if kept is None else kept)
-        empty = (self._empty if empty is None else empty).copy()
-        if not capped:
-            empty[CAPS:] = ANY
-        return bool(select(entry, trial, demands, machine, empty))
+        return bool(select(entry, trial, demands, machine, self._empty if empty is None else empty))
 
     def _open_at(self, entry: int, at: int, reservations: Reservations) -> tuple[IntArray, IntArray]:
         """Return mask and kept cores as `open_nodes` at an instant, without running jobs."""
