@@ -54,7 +54,7 @@ def _places(record: Record) -> list[tuple[int, str, int]]:
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-def test_an_interrupted_job_runs_again_121_s_later_behind_jobs_that_are_submitted_meanwhile(instant: Any) -> None:
+def test_an_interrupted_job_runs_again_121_s_later_behind_jobs_submitted_before(instant: Any) -> None:
     record = _run(Failures([(["n1"], 10, 20)]), **FULL, instant=instant)
     assert _runs(record) == [
         (0, 0, 10, "failure"),
@@ -129,7 +129,7 @@ def test_running_jobs_are_interrupted_by_maintenance_and_not_by_a_drain() -> Non
     assert _runs(record) == [(0, 0, 100, "completed"), (1, 100, 110, "completed")]
 
 
-def test_a_job_that_fits_at_no_known_time_holds_back_nobody() -> None:
+def test_a_job_that_fits_at_no_known_time_does_not_block_others() -> None:
     columns = {"submit": [20, 30, 31], "runtime": [50, 40, 10], "cores": [8, 4, 4]}
     record = _run(Failures([(["n1"], 10, 500)]), **columns)
     assert record.start.tolist() == [500, 30, 70]
@@ -187,12 +187,12 @@ def test_a_job_of_whole_nodes_gets_the_gpus_that_are_present_and_all_are_free_af
     assert held is not None
     gpus = [(int(held.job[row]), int(gpu)) for row, gpu in zip(held.gpu_row, held.gpu, strict=True)]
     assert gpus == [(0, 0), (1, 0), (2, 0), (2, 1)]
-    # Two GPUs are needed: it waits, and holds back nobody.
+    # Two GPUs are needed: it waits, and does not block others.
     columns = {"submit": [5, 6], "runtime": [30, 100], "cores": [4, 1], "gpus": [2, 1]}
     assert _run(Failures([(["n1:1"], 1, 20)]), site, **columns).start.tolist() == [106, 6]
 
 
-def test_own_reservations_hold_beside_windows() -> None:
+def test_reservations_of_the_site_apply_together_with_windows() -> None:
     booked = Reservation("booked", ("n1",), 50 * SECOND, 100 * SECOND, users=Allowed(("ann",)))
     site = replace(TWO, reservations=(booked,))
     jobs = {"submit": [0, 0, 45], "runtime": [60, 60, 20], "cores": [4, 4, 4], "estimate": [60, 60, 20]}
@@ -230,11 +230,11 @@ def _paused(site: Site, failures: Failures | None = None, **columns: Any) -> tup
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-def test_a_suspended_job_goes_on_when_its_cores_are_free(instant: Any) -> None:
+def test_a_suspended_job_continues_when_its_cores_are_free(instant: Any) -> None:
     record, paused = _paused(_tiers(), **ONE, instant=instant)
     assert (record.start.tolist(), record.end.tolist()) == ([0, 10], [130, 40])
     assert paused == [(0, 10, 40, 1)]
-    # Its walltime stands still meanwhile, and its planned end moves: a job of both nodes is planned behind it.
+    # Its walltime does not advance while it is suspended, and its planned end moves: a job of both nodes is planned behind it.
     record, _ = _paused(_tiers(), **ONE, estimate=[60, 30], instant=instant)
     assert record.end.tolist() == [90, 40]
     assert record.status_names.tolist() == ["killed_walltime", "completed"]
@@ -272,7 +272,7 @@ def test_a_suspended_job_keeps_memory_and_gpus() -> None:
         assert held is not None
         pairs = zip(held.job[held.gpu_row].tolist(), held.gpu.tolist(), strict=True)
         assert {gpu for job, gpu in pairs if job == 1} == ({1} if gpus == 1 else {0, 1})
-    # A node with a suspended job is not idle: nobody who needs whole nodes is helped.
+    # A node with a suspended job is not idle, so no job is suspended for one of whole nodes.
     record, paused = _paused(_tiers(), **ONE, exclusive=[0, 1])
     assert (record.start[1], paused) == (100, [])
 
