@@ -343,8 +343,8 @@ class Slurm:
         self._interrupted: dict[int, int] = {}  # delay of stopped requests until they can start again
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
-        modes = {site.preemption.mode, *(each.preempt for each in site.partitions), *(each.mode for each in site.qos)}
-        self.suspends = self._gives_way and "SUSPEND" in modes
+        own = (it.mode for it in site.qos) if site.preemption.kind == "qos" else (it.preempt for it in site.partitions)
+        self.suspends = self._gives_way and "SUSPEND" in (site.preemption.mode, *own)
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
         compile_in_background(run_backfill_cycle, self._backfill_arguments(0, NO_ROWS))
@@ -397,7 +397,7 @@ class Slurm:
         placement_log = self._arrange(spending)
         self._entries.waits[kept] = before._entries.waits[kept]
         resume_allocations(self._held, before._held, kept)
-        resume_nodes(self._machine, before._machine, self._demands, self._held)
+        resume_nodes(self._machine, before._machine, self._exclusive_nodes())
         resume_preemption(self._rules, before._rules, kept)
         same = resume_limits(self._limits, self._counters, before._limits, before._counters, kept)
         self._budgets.resume(before._budgets, *same)
@@ -495,7 +495,7 @@ class Slurm:
         """Use the present absences in scheduling cycles."""
         gpus: IntArray = np.array([node.gpus for node in self._site.nodes], dtype=np.int64)
         np.subtract.at(gpus, [absence.node for absence in self._absences if absence.gpu >= 0], 1)
-        count_gpus(self._machine, gpus, self._demands, self._held)
+        count_gpus(self._machine, gpus, self._exclusive_nodes())
         self._reservations = with_absences(self._bookings.reservations, self._absences)
         self._pending.see(self._reservations, now, absent=bool(self._absences))
 
@@ -617,6 +617,12 @@ class Slurm:
         resume(entry, self._end_of(entry, now), *self._parts)
         self._paused[entry] += now - self._suspended.pop(entry)
         self._priorities.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
+
+    def _exclusive_nodes(self) -> list[int]:
+        """Return the nodes that running and suspended entries hold exclusively."""
+        holders = (*self._running().tolist(), *self._suspended)
+        whole = (entry for entry in holders if self._demands["exclusive"][entry] > 0)
+        return [node for entry in whole for node in self._pieces(entry)[0].tolist()]
 
     def _stop(self, entry: int, now: int) -> None:
         """Requeue, cancel or suspend the request of a preempted entry."""

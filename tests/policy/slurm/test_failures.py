@@ -234,7 +234,7 @@ def test_a_suspended_job_continues_when_its_cores_are_free(instant: Any) -> None
     record, paused = _paused(_tiers(), **ONE, instant=instant)
     assert (record.start.tolist(), record.end.tolist()) == ([0, 10], [130, 40])
     assert paused == [(0, 10, 40, 1)]
-    # Its walltime does not advance while it is suspended, and its planned end moves: a job of both nodes is planned behind it.
+    # Its walltime does not advance while it is suspended, and its planned end moves: a job of both nodes starts later.
     record, _ = _paused(_tiers(), **ONE, estimate=[60, 30], instant=instant)
     assert record.end.tolist() == [90, 40]
     assert record.status_names.tolist() == ["killed_walltime", "completed"]
@@ -289,6 +289,18 @@ def test_a_failure_hits_a_suspended_job_and_a_drain_keeps_it_out() -> None:
     drain = Failures(windows=[Window(["n1"], 20, 80, "drain")])
     record, paused = _paused(_tiers(), drain, **ONE)
     assert (paused, record.end.tolist()) == ([(0, 10, 80, 1)], [170, 40])
+
+
+def test_a_gpu_returns_to_a_node_whose_only_job_is_suspended() -> None:
+    # The job of the whole node has GPU 0 alone, is suspended from 10 s to 40 s, and GPU 1 returns at 20 s.
+    failures = Failures([(["n1:1"], 0, 20)])
+    columns = {"submit": [1, 10, 11, 11], "runtime": [50, 30, 10, 10], "cores": [4, 4, 2, 2]}
+    site = _tiers(gpus=2)
+    record, paused = _paused(
+        site, failures, **columns, memory_mb=[1] * 4, partition=[0, 1, 0, 0], exclusive=[1, 0, 0, 0], gpus=[0, 0, 2, 1]
+    )
+    assert paused == [(0, 10, 40, 1)]
+    assert record.start.tolist() == [1, 10, 81, 91]
 
 
 def test_jobs_submitted_during_the_run_see_absent_nodes_and_gpus() -> None:
