@@ -24,6 +24,7 @@ from gridsim.entities.source import Reacting, Source
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError, name_of
 from gridsim.model.applicable_demands import with_applicable_demands
+from gridsim.model.capacity import Capacity
 from gridsim.model.dates import zone_name_of
 from gridsim.model.failures import Failures, Machines
 from gridsim.model.partitions import job_clusters
@@ -116,7 +117,8 @@ def set_up(
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
     breakdowns = None
-    if failures is not None or any(isinstance(cluster.scheduler, Preempting) for cluster in clusters):
+    stopping = (isinstance(it.scheduler, Preempting) or getattr(it.scheduler, "suspends", False) for it in clusters)
+    if failures is not None or any(stopping):
         outcome.interrupted = []
     if failures is not None:
         if saves and "capacity_changed" not in clusters[0].can.notified:
@@ -126,7 +128,7 @@ def set_up(
             parts = (env, clusters, platform, requests, policy, failures)
             breakdowns = breakdowns_of(*parts, options.seed, instant, workload.provenance)
     if failures is not None and saving is not None:
-        mtbf = failures.mtbf(machines_of(platform))
+        mtbf = failures.mtbf(machines_of(platform, clusters[0].can.nodes))
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     env.ready = True
@@ -150,9 +152,10 @@ def _with_own_estimates(workload: Workload) -> Workload:
     return replace(workload, estimate=workload.estimate.copy())
 
 
-def machines_of(platform: Platform) -> Machines:
-    """Return the nodes of all clusters that have any."""
-    pairs = [(it.capacity, it.name) for it in platform.clusters() if it.capacity is not None and it.capacity.nodes]
+def machines_of(platform: Platform, nodes: Capacity | None = None) -> Machines:
+    """Return the nodes of all clusters that have any; *nodes* are those of a policy that brings its own."""
+    given = [(nodes or it.capacity, it.name) for it in platform.clusters()]
+    pairs = [(capacity, name) for capacity, name in given if capacity is not None and capacity.nodes]
     return Machines([capacity for capacity, _ in pairs], [name for _, name in pairs])
 
 
@@ -174,14 +177,17 @@ def breakdowns_of(
     InputError
         If the machine has no nodes, or the scheduler is not notified of changes of capacity.
     """
-    machines = machines_of(platform)
+    can = clusters[0].can
+    machines = machines_of(platform, can.nodes)
     if len(machines.names) < len(clusters):
         message = f"need nodes, but the machine is a pool of {platform.cores:,} cores; define its nodes, for example"
         raise InputError(f"{message} 128 nodes of 64 cores with --platform 128x64", field="failures")
-    if "capacity_changed" not in clusters[0].can.notified:
-        why = "it chooses sizes of jobs" if clusters[0].can.sizes else "it has no capacity_changed"
+    if "capacity_changed" not in can.notified:
+        why = "it chooses sizes of jobs" if can.sizes else "it has no capacity_changed"
         message = f"are not supported by {name_of(policy)}: {why}"
         raise InputError(f"{message}; expected for example easy, fcfs or conservative", field="failures")
+    if failures.spares and can.site:
+        raise InputError(f"are not supported by {name_of(policy)}", field="failures.spares")
     if not isinstance(failures.spares, int):
         known = {node for machine in machines.capacities for node in machine.nodes}
         if missing := [node for node in failures.spares if node not in known]:
@@ -208,6 +214,7 @@ def _with_reservations(
         "predicted run times": can.predicts or can.oracle,
         "guaranteed deadlines": can.guarantees,
         "preemption": can.preempts is not None,
+        "slurm, which has those of its parameter reservations": can.site,
         f"the scheduler {name_of(policy)}": not is_own(cluster.scheduler),
     }
     if found := [name for name, there in refused.items() if there]:

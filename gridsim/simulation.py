@@ -188,7 +188,8 @@ def state_at(
     world.clusters[0].quote(last)  # notifies the scheduler that the ends of this instant are complete
     failures, dates = options.failures, come.provenance
     if failures is not None:
-        failures = failures.dated(dates).known_at(machines_of(seen), options.seed, at, dates)
+        machines = machines_of(seen, world.clusters[0].can.nodes)
+        failures = failures.dated(dates).known_at(machines, options.seed, at, dates)
     return Moment(come, last, at, world.clusters[0], world.outcome, tick, failures)
 
 

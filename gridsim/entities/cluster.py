@@ -261,7 +261,7 @@ class Cluster:
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
         self._suspended: dict[int, tuple[int, int]] = {}  # since when, and for which request
         self._paused: dict[int, int] = {}  # time for which running requests were suspended
-        self._suspends = getattr(getattr(scheduler, "preempt", None), "then", "") == "suspend"
+        self._suspends = bool(getattr(scheduler, "suspends", False))
         self._places: dict[int, Placement] = {}  # of requests that can be suspended
         self._leaving: dict[int, Stop] = {}  # running requests that write a last checkpoint, and why
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
@@ -666,6 +666,11 @@ class Cluster:
             yield self._wanted
             self._wanted = Wakeup(self._env, self._decide_priority)
             self._decide(self._env.now)  # type: ignore[arg-type]
+
+    def goes_on(self, now: int) -> bool:
+        """Return whether the scheduler has requested a cycle that may start a request without another event."""
+        still = getattr(self.scheduler, "still", None)
+        return still is not None and bool(self._wakes) and not still(now)
 
     def decide(self) -> None:
         """Decide now, before the remaining events of this instant."""

@@ -6,6 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,7 @@ from simpy import Event
 
 from gridsim.entities.clock import Clock, Instant, PriorityEvent
 from gridsim.entities.cluster import Cluster
-from gridsim.errors import located
+from gridsim.errors import call, located
 from gridsim.model.failures import Failure, Failures, Machines, Part
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
@@ -78,10 +79,12 @@ class Breakdowns:
         self._inside: dict[_Key, set[int]] = defaultdict(set)  # windows that have begun, of each node
         self._restarts: dict[int, int] = defaultdict(int)
         self._count, self._expected, self._reserving = 0, NEVER, reserving
-        if options.windows and "reservation" in requests.labels:
+        if options.windows and "reservation" in requests.labels and not clusters[0].can.site:
             self._reserve()
+        booked = getattr(clusters[0].scheduler, "booked", ())  # by the scheduler itself
         for window in planned(options.windows, machines.nodes, provenance):
-            self._add(window)
+            if window.kind != "reservation" or window.id not in booked:
+                self._add(window)
         self._expect()
 
     def absences(self) -> tuple[tuple[str, ...], int, IntArray]:
@@ -133,7 +136,8 @@ class Breakdowns:
 
     def _happen(self, _: Event) -> None:
         now = self._env.instant
-        if now != self._expected or (not self._returning and self._env.quiet):
+        over = self._env.quiet and not self._returning and not any(it.goes_on(now) for it in self._clusters)
+        if now != self._expected or over:
             return  # superseded by an earlier event; or nothing runs, arrives or returns: the run is over
         self._expected = NEVER
         self._change(now)
@@ -259,7 +263,7 @@ class Breakdowns:
             ends = {key[1]: self._end_of(key) for key in state.touched if key[0] == cluster}
             hits = [(part, reason) for (of, part), reason in (*failed, *state.hit) if of == cluster]
             machine = self._clusters[cluster]
-            machine.change_capacity(change, ends, self._hit(machine, hits, now), self._again)
+            machine.change_capacity(change, ends, self._hit(machine, hits, now), partial(self._again, machine))
 
     def _end_of(self, key: _Key) -> int | None:
         """Return the known end of the present absence of a node or GPU; None if it is present."""
@@ -282,14 +286,21 @@ class Breakdowns:
                     found.setdefault(request, reason)
         return found
 
-    def _again(self, request: int) -> tuple[int, bool] | None:
+    def _again(self, cluster: Cluster, request: int) -> tuple[int, bool] | None:
         """Return the delay of a stopped request and whether it keeps its place in the queue; None if it failed."""
         options, own = self._options, self._requests.own
-        most = own("max_restarts", request, NEVER if options.max_restarts is None else options.max_restarts)
-        if own("on_failure", request, options.on_failure == "cancel") or self._restarts[request] >= most:
+        most, may = NEVER if options.max_restarts is None else options.max_restarts, True
+        delay, in_place = self._delay, options.requeue == "original"
+        if "requeue_rule" in cluster.can.notified:
+            delay, in_place = 0, True  # the scheduler itself determines them
+            may, own_most = call(cluster.scheduler, "requeue_rule", request)
+            most = min(most, own_most)
+        most = own("max_restarts", request, most)
+        cancels = own("on_failure", request, not may or options.on_failure == "cancel")
+        if cancels or self._restarts[request] >= most:
             return None
         self._restarts[request] += 1
-        return self._delay, options.requeue == "original"
+        return delay, in_place
 
 
 @dataclass

@@ -71,7 +71,7 @@ _MEMBERS = ("plan", "expected_starts", "reasons", "alone", "epoch", "site")
 
 def _notified(scheduler: Any) -> frozenset[Any]:
     """Return the methods for what is no job that a scheduler has."""
-    return frozenset(name for name in ("held", "capacity_changed") if hasattr(scheduler, name))
+    return frozenset(name for name in ("held", "capacity_changed", "requeue_rule") if hasattr(scheduler, name))
 
 
 def _guarantees(scheduler: Any) -> bool:

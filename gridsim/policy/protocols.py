@@ -432,7 +432,8 @@ class Capabilities:
     reasons : bool
         It has ``reasons() -> gridsim.record.Reasons``, called at the end of a run: the reasons why requests waited.
     alone : bool
-        It has ``alone(now)``, called before `dispatch` if no events remain except those that wake it.
+        It has ``alone(now)``, called before `dispatch` if no events remain except those that wake it. With
+        ``still(now)``, failures occur as long as no request runs, but one may still start.
     epoch : bool
         It has ``epoch``: the Unix time of second 0, s. If it is None, a run sets it to that of the workload.
     site : bool
@@ -464,11 +465,13 @@ class Capabilities:
     vectors : bool
         It starts requests where a machine of nodes and pools has the requested resources. Other schedulers support one
         pool of cores only.
-    notified : frozenset of {"held", "capacity_changed"}
+    notified : frozenset of {"held", "capacity_changed", "requeue_rule"}
         Methods for what is no job, which it has. ``held(request, until, now)``: a request of a user process holds its
         cores until an instant, whole microseconds; `ended` reports its end. On a machine of nodes ``held(request,
         until, now, placement)``. ``capacity_changed(change, now)``: nodes or GPUs became absent or returned, a
         `CapacityChange`; called after `ended` of all requests that were stopped, and before `settled`.
+        ``requeue_rule(request)``: whether a request is queued again after an interruption, and how often; the scheduler
+        then determines when and at which place.
     compiled : frozenset of {"pool", "nodes", "windows"}
         Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
         run. For any of them it has ``passes(rows) -> LoopState``, the arrays of a scheduler state to which the
@@ -496,7 +499,7 @@ class Capabilities:
     takes_more: bool = True
     predicts: bool = False
     oracle: bool = False
-    notified: frozenset[Literal["held", "capacity_changed"]] = frozenset()
+    notified: frozenset[Literal["held", "capacity_changed", "requeue_rule"]] = frozenset()
     compiled: frozenset[Literal["pool", "nodes", "windows"]] = frozenset()
     in_python: str = ""
     vectors: bool = False

@@ -302,14 +302,11 @@ def test_unequal_nodes_memory_and_preemption_are_read(tmp_path: Path) -> None:
     assert "bio" in low.accounts
     assert "chem" not in low.accounts
     assert "long" not in low.levels
-    assert (high.preempt, high.tier, high.least_nodes, high.needs_reservation) == ("OFF", 5, 2, True)
+    assert (high.preempt, high.tier, high.least_nodes, high.needs_reservation) == ("SUSPEND", 5, 2, True)
     assert "guest" not in high.accounts
     assert "bio" in high.accounts
     assert (own.default_memory, own.default_core_memory, own.most_memory) == (9000, None, None)
-    assert site.ignored == {
-        "NodeName Gres bandwidth": 1,
-        "PartitionName PreemptMode=SUSPEND (its jobs are not preempted)": 1,
-    }
+    assert site.ignored == {"NodeName Gres bandwidth": 1}
 
 
 def test_a_site_is_a_machine_of_nodes_with_licences_as_pools(tmp_path: Path) -> None:
@@ -346,11 +343,12 @@ def test_resources_of_a_site_that_cannot_be_are_refused(
     assert (error.value.line, error.value.field) == (line, field)
 
 
-def test_suspending_is_reported_as_not_modelled(tmp_path: Path) -> None:
-    text = "PreemptType=preempt/qos\nPreemptMode=SUSPEND,GANG\nNodeName=n1\nPartitionName=a Nodes=n1\n"
-    site = read_slurm_conf(written(tmp_path, text))
-    assert (site.preemption.kind, site.preemption.mode) == ("qos", "OFF")
-    assert set(site.ignored) == {"PreemptMode SUSPEND", "PreemptMode GANG"}
+def test_gang_is_reported_as_not_modelled_unless_it_only_resumes_suspended_jobs(tmp_path: Path) -> None:
+    text = "PreemptType=preempt/qos\nPreemptMode={}\nMaxBatchRequeue=3\nNodeName=n1\nPartitionName=a Nodes=n1\n"
+    for mode, found, ignored in (("SUSPEND,GANG", "SUSPEND", {}), ("GANG", "OFF", {"PreemptMode GANG": 1})):
+        site = read_slurm_conf(written(tmp_path, text.format(mode)))
+        assert (site.preemption.kind, site.preemption.mode, site.preemption.most_requeues) == ("qos", found, 3)
+        assert site.ignored == ignored
 
 
 def test_qos_say_whom_they_preempt_and_how(tmp_path: Path) -> None:

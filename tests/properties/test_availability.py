@@ -44,6 +44,11 @@ VARIANTS = (
     "planned?predict=recent(n=2)&correct=steps",
 )
 MODES = ("requeue", "checkpoint", "cancel", "suspend")
+OF_STOPS = (
+    *("priority", "preemptible", "on_failure", "max_restarts"),
+    *("checkpoint_interval", "checkpoint_cost", "restart_cost", "save_before"),
+)
+"""Labels of the jobs that concern only interrupted or preempting jobs."""
 
 
 def _supports(spec: str, *, preempt: bool = False) -> bool:
@@ -108,13 +113,12 @@ def cases(draw: st.DrawFn) -> Case:
     ]
     jobs = draw(st.lists(_jobs(memory=memory, gpus=gpus, nodes=count), min_size=1, max_size=9))
     jobs.sort(key=lambda job: job["submit"])
-    labels = ("priority", "preemptible", "on_failure", "max_restarts", "checkpoint_interval", "checkpoint_cost")
     workload = gs.Workload.from_columns(
         submit=[job["submit"] for job in jobs],
         runtime=[job["runtime"] for job in jobs],
         estimate=[job["estimate"] for job in jobs],
         demands=gs.Demands.of([job["demand"] for job in jobs]),
-        labels={name: [job[name] for job in jobs] for name in (*labels, "restart_cost", "save_before", "user")},
+        labels={name: [job[name] for job in jobs] for name in (*OF_STOPS, "user")},
     )
     names = st.lists(st.sampled_from(range(count)), min_size=1, unique=True)
     trace: list[Any] = []
@@ -307,7 +311,7 @@ def runs_add_up(record: Record) -> None:
         assert all(end[one] <= start[other] for one, other in pairwise(runs))
         assert all(reasons[at] in again for at in runs[:-1])
         status = Status(int(record.status[row]))
-        if status in (Status.rejected, Status.cancelled):
+        if status in (Status.rejected, Status.unadmitted, Status.cancelled):
             assert not runs
             continue
         assert status in (Status.completed, Status.killed_walltime, Status.failed, Status.preempted)
@@ -468,7 +472,7 @@ def check_nothing_happens(case: Case, policy: str) -> None:
 
 def replace_failures(case: Case, failures: Failures | None) -> Case:
     """Return a case with other failures, and without labels that concern interrupted jobs."""
-    labels = {"user": case.workload.labels["user"]}
+    labels = {name: column for name, column in case.workload.labels.items() if name not in OF_STOPS}
     return case._replace(failures=failures, workload=replace(case.workload, labels=labels))
 
 

@@ -355,13 +355,15 @@ class Preemption:
     kind : {"none", "partition", "qos"}
         ``PreemptType``: by ``PriorityTier`` of partitions, or by ``Preempt`` of QOS.
     mode : str
-        ``PreemptMode``: ``REQUEUE``, ``CANCEL``, or ``OFF``.
+        ``PreemptMode``: ``REQUEUE``, ``CANCEL``, ``SUSPEND``, or ``OFF``.
     within : bool
         ``PreemptMode`` with ``WITHIN``: jobs of one QOS can preempt each other.
     exempt : int
         ``PreemptExemptTime``: run time before which a job is not preempted.
     requeue : bool
         ``JobRequeue``: whether jobs without a requeue option can be requeued.
+    most_requeues : int
+        ``MaxBatchRequeue``: number of requeues after node failures after which the next one ends a job.
     reorder : int
         ``preempt_reorder_count``.
     strict_order, youngest_first : bool
@@ -375,6 +377,7 @@ class Preemption:
     within: bool = False
     exempt: int = 0
     requeue: bool = True
+    most_requeues: int = 5
     reorder: int = 1
     strict_order: bool = False
     youngest_first: bool = False

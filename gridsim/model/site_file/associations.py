@@ -301,7 +301,7 @@ def qos_fields(
             elif key == "preempt":
                 found["preempts"] = tuple(text.split(","))
             elif key == "preemptmode":
-                found.update(_mode(text, ignored))
+                found.update(_mode(text))
             elif key == "gracetime":
                 found["grace"] = 0 if text == "00:00:00" else minutes(text)
             elif key == "preemptexempttime":
@@ -316,11 +316,8 @@ def qos_fields(
     return found
 
 
-def _mode(text: str, ignored: Counter[str]) -> dict[str, Any]:
+def _mode(text: str) -> dict[str, Any]:
     """Return ``PreemptMode`` of a QOS: OFF, an empty value and Cluster mean that of the site (sacctmgr(1))."""
     words = [word for word in text.upper().split(",") if word not in ("OFF", "", "CLUSTER", "GANG")]
     found: dict[str, Any] = {"within": True} if "WITHIN" in words else {}
-    if "SUSPEND" in words:
-        ignored["QOS PreemptMode=SUSPEND (its jobs are not preempted)"] += 1
-        return found | {"mode": "SUSPEND"}
-    return found | {"mode": next((word for word in words if word in ("REQUEUE", "CANCEL")), "")}
+    return found | {"mode": next((word for word in words if word in ("REQUEUE", "CANCEL", "SUSPEND")), "")}

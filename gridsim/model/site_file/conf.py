@@ -189,12 +189,9 @@ def _allowed(line: ConfLine, only: str, never: str) -> Allowed:
     return Allowed(never=tuple(filter(None, unwanted.split(","))))
 
 
-def _mode(line: ConfLine, ignored: Counter[str]) -> str:
-    """Return ``PreemptMode`` of a partition; suspension is not modelled, so with it jobs are not preempted."""
+def _mode(line: ConfLine) -> str:
+    """Return ``PreemptMode`` of a partition."""
     words = [word for word in line.text("PreemptMode").upper().split(",") if word and word != "GANG"]
-    if "SUSPEND" in words:
-        ignored["PartitionName PreemptMode=SUSPEND (its jobs are not preempted)"] += 1
-        return "OFF"
     return words[0] if words else ""
 
 
@@ -219,7 +216,7 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
         exclusive=oversubscribe == "EXCLUSIVE",
         most_nodes=max(0, _limit_of(line, "MaxNodes") or 0),
         qos=line.text("QOS"),
-        preempt=_mode(line, ignored),
+        preempt=_mode(line),
         grace=line.number_of("GraceTime", 0) * MICROSECOND,
         least_nodes=line.number_of("MinNodes", 0),
         state=line.text("State", "UP").upper(),

@@ -129,6 +129,8 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
     for name in _LISTS:
         ignored.update(f"{name} {canonical(name, word)}" for word in _option_names(text(name)) if matters(name, word))
     parameters = keys.get("schedulerparameters", ("", None))
+    if "SUSPEND" in text("PreemptMode").upper():
+        ignored.pop("PreemptMode GANG", None)  # it resumes suspended jobs
     scheduling = Scheduling(
         **{
             "backfill": text("SchedulerType", "sched/backfill") == "sched/backfill",
@@ -165,7 +167,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "most_memory": memory("MaxMemPerNode"),
         "least_loaded": "CR_LLN" in [word.strip() for word in resources.split(",")],
         "whole_nodes": select == "select/linear",
-        "preemption": _preemption(text, time),
+        "preemption": _preemption(text, time, number("MaxBatchRequeue", 5)),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
         "associations_only": bool({"associations", "limits", "qos", "safe", "wckeys", "all", "1"} & set(enforce)),
         "safe": "safe" in enforce,
@@ -197,7 +199,7 @@ def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
     return found
 
 
-def _preemption(text: Callable[..., str], time: Callable[[str, int], int]) -> Preemption:
+def _preemption(text: Callable[..., str], time: Callable[[str, int], int], most_requeues: int) -> Preemption:
     """Return ``PreemptType``, ``PreemptMode`` and their parameters (in later versions, ``PreemptParameters``)."""
     kind: Literal["none", "partition", "qos"] = _KINDS.get(text("PreemptType", "preempt/none"), "none")
     modes = [word.strip() for word in text("PreemptMode", "OFF").upper().split(",")]
@@ -205,10 +207,11 @@ def _preemption(text: Callable[..., str], time: Callable[[str, int], int]) -> Pr
     exempt = time("PreemptExemptTime", 0)
     return Preemption(
         kind=kind,
-        mode=next((mode for mode in modes if mode in ("REQUEUE", "CANCEL")), "OFF"),
+        mode=next((mode for mode in modes if mode in ("REQUEUE", "CANCEL", "SUSPEND")), "OFF"),
         within="WITHIN" in modes,
         exempt=0 if exempt >= NEVER else exempt,  # -1 disables it
         requeue=text("JobRequeue", "1") != "0",
+        most_requeues=most_requeues,
         reorder=int(count) if (count := parameters.get("reorder_count", "")).isdecimal() and len(count) < 16 else 1,
         strict_order="strict_order" in parameters,
         youngest_first="youngest_first" in parameters,

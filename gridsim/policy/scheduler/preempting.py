@@ -81,8 +81,8 @@ class Preempting(Wrapper):
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the inner scheduler for a run."""
         assert cluster.demands is not None
-        self._demands, self._suspends = cluster.demands, self._how.then == "suspend"
-        if self._suspends:
+        self._demands, self.suspends = cluster.demands, self._how.then == "suspend"
+        if self.suspends:
             cluster.demands.allow_suspension()
         super().setup(cluster, rng)
         self._requests, labels = cluster.requests, cluster.requests.labels
@@ -96,7 +96,7 @@ class Preempting(Wrapper):
             self._paused.pop(request, None)
             return
         left, place = 0, None
-        if self._suspends and request in self._leaving:
+        if self.suspends and request in self._leaving:
             left, place = self._end_of(request) - now, self._holdings.place_of(request)
         self._inner.ended(request, now)
         began = self._began.pop(request, now)
@@ -221,7 +221,7 @@ class Preempting(Wrapper):
             return None
         places = {victim: self._holdings.place_of(victim) for victim in candidates}
         rests = {}
-        if self._suspends:
+        if self.suspends:
             rests = {victim: self._demands.rest(victim, it.node, it.tasks) for victim, it in places.items()}
             self._inner.log.learn()
         trial: Holdings = self._inner.holdings_for(request, now)
@@ -279,7 +279,7 @@ class Preempting(Wrapper):
                 continue
             if how.max is not None and self._stops[victim] >= how.max:
                 continue
-            if self._suspends and not self._demands.can_suspend(victim):
+            if self.suspends and not self._demands.can_suspend(victim):
                 continue
             if began < now and self._exempt(victim) <= now:
                 found.append(victim)

@@ -30,7 +30,7 @@ from gridsim.model.site_file import SiteClock, read_reservations, read_site, set
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, seconds
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import between, when
-from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
+from gridsim.policy.protocols import Absence, Capabilities, CapacityChange, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.site_policy import SiteChange
 from gridsim.policy.slurm.backfill import NUMBERS, run_backfill_cycle
@@ -38,11 +38,12 @@ from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.cycle_workspace import Buffers, buffers_for
 from gridsim.policy.slurm.demand import labels_of
 from gridsim.policy.slurm.eligible_nodes import eligible_cores, pools_of
-from gridsim.policy.slurm.entry_allocation import STOPPED, held_by, release, take
+from gridsim.policy.slurm.entry_allocation import STOPPED, held_by, release, resume, stop, take
 from gridsim.policy.slurm.entry_columns import SECOND, demands_of, machine_of, use_factors
 from gridsim.policy.slurm.entry_placement import Placing
 from gridsim.policy.slurm.expected_start import backfill_parameters
 from gridsim.policy.slurm.late_submissions import (
+    count_gpus,
     kept_of,
     resume_allocations,
     resume_limits,
@@ -53,14 +54,14 @@ from gridsim.policy.slurm.late_submissions import (
 from gridsim.policy.slurm.limits import Submissions, limits_of, whose
 from gridsim.policy.slurm.main_cycle import run_main_cycle
 from gridsim.policy.slurm.node_requests import node_requests_of
-from gridsim.policy.slurm.nodes import select, spread, trial_on
+from gridsim.policy.slurm.nodes import FREE, select, spread, trial_on
 from gridsim.policy.slurm.pending import IdleTime, Pending
-from gridsim.policy.slurm.preemption import REQUEUE, PreemptionCounter, rules_of
+from gridsim.policy.slurm.preemption import REQUEUE, SUSPEND, PreemptionCounter, may_requeue, rules_of
 from gridsim.policy.slurm.priorities import Priorities, last_reset
 from gridsim.policy.slurm.queue_entries import Owner, entries_of, label_of, owners_of
 from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
 from gridsim.policy.slurm.reservation_times import ReservationTimes
-from gridsim.policy.slurm.reservations import open_nodes, reservations_of
+from gridsim.policy.slurm.reservations import open_nodes, reservations_of, with_absences
 from gridsim.policy.slurm.submit_checks import SubmitChecks
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills, licences_of
@@ -334,8 +335,16 @@ class Slurm:
         self._last_quoted = -1  # the last request quoted
         self._alone = -NEVER  # last call of `alone`
         self._exempt: list[int] = []
+        self._absences: list[Absence] = []
+        self._suspended: dict[int, int] = {}  # suspended entries, and since when
+        self._paused: Counter[int] = Counter()  # time for which entries were suspended in this run
+        self._resumed: dict[int, Start] = {}  # entries that resume at this instant
+        self._falling: set[int] = set()  # requests that the cluster suspends at this instant
+        self._interrupted: dict[int, int] = {}  # delay of stopped requests until they can start again
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
+        own = (it.mode for it in site.qos) if site.preemption.kind == "qos" else (it.preempt for it in site.partitions)
+        self.suspends = self._gives_way and "SUSPEND" in (site.preemption.mode, *own)
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
         compile_in_background(run_backfill_cycle, self._backfill_arguments(0, NO_ROWS))
@@ -368,26 +377,27 @@ class Slurm:
         self._priorities = Priorities(
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
-        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, node_requests)
+        booked = self._bookings.reservations
+        parts = (self._entries, self._demands, self._machine, self._limits, names, booked, node_requests)
         named = "user" in requests.names  # users with numbers only cannot be compared with associations
         self._intake = SubmitChecks(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
 
-    def _grow(self) -> None:
+    def _grow(self, now: int) -> None:
         """Create the columns again after submissions of unknown requests, and take over the previous state."""
         before = copy.copy(self)
         kept = kept_of(self._entries, len(self._requests), self._known)
         spending = self._site
         if any(each.usage for each in spending.associations):  # new counters begin with the decayed initial usage
             used, known = self._priorities.used_by, spending.associations
-            now = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
-            spending = replace(spending, associations=tuple(now))
+            new = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
+            spending = replace(spending, associations=tuple(new))
         placement_log = self._arrange(spending)
         self._entries.waits[kept] = before._entries.waits[kept]
         resume_allocations(self._held, before._held, kept)
-        resume_nodes(self._machine, before._machine, self._demands, self._held)
+        resume_nodes(self._machine, before._machine, self._exclusive_nodes())
         resume_preemption(self._rules, before._rules, kept)
         same = resume_limits(self._limits, self._counters, before._limits, before._counters, kept)
         self._budgets.resume(before._budgets, *same)
@@ -397,6 +407,8 @@ class Slurm:
         self._diary.resume(len(self._started) - 1)
         parts = (self._held.busy, self._priorities, self._intake)
         self._pending.resume(placement_log, self._entries, self._demands, *parts)
+        if self._absences:
+            self._see_absences(now)
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -408,7 +420,9 @@ class Slurm:
     def quote(self, request: int, now: int) -> Quote | None:
         """Return a quote for every request that fits the site and its limits; may be called repeatedly."""
         if request >= self._known:
-            self._grow()
+            self._grow(now)
+        if request in self._interrupted or self._entry[request] in self._suspended:
+            return Quote(request, entries=tuple(self._pending.chosen(request)))
         self._pending.leave_log(request, now)
         found = self._intake.choices(request, now, self._bookings.over)
         self._last_quoted = request
@@ -420,6 +434,12 @@ class Slurm:
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """Add the request to the queue, now or when its dependency or begin time is reached."""
         self._repeats.clear()
+        if (delay := self._interrupted.pop(quote.request, None)) is not None:
+            self._priorities.requeued(quote.request, now)
+            self._pending.requeue(quote.request, now, now + delay)
+            return ()
+        if self._entry[quote.request] in self._suspended:
+            return ()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         parts = (self._demands, self._machine, self._reservations, self._trial)
         self._eligible_cores[quote.request] = eligible_cores(entries, now, *parts)
@@ -429,14 +449,64 @@ class Slurm:
         return ()
 
     def ended(self, request: int, now: int) -> None:
-        """Release the cores of the request."""
+        """Release the cores of the request; those of a suspended one are free already."""
         entry = int(self._entry[request])
         self._pending.calculate(now)
+        if request in self._falling:
+            self._falling.remove(request)
+            return
+        if entry in self._suspended:
+            self._resume(entry, now)
+        self._paused.pop(entry, None)
         self._priorities.ended(entry, now)
         release(entry, *self._parts)
         self._placing.end(entry)
-        self._over(request, now)
+        if request in self._requests.stopped:
+            self._interrupted[request] = 0
+        else:
+            self._over(request, now)
         self._timing.freed(now)
+
+    def requeue_rule(self, request: int) -> tuple[bool, int]:
+        """Return whether a request is requeued after a failure (``--no-requeue``, ``JobRequeue``), and how often."""
+        rule = self._site.preemption
+        own = label_of(self._requests, "requeue")[request : request + 1]
+        return bool(may_requeue(own, rule)[0]), rule.most_requeues
+
+    def capacity_changed(self, change: CapacityChange, now: int) -> None:
+        """Record absent nodes and GPUs, and stopped requests, which can start again after a delay or have failed."""
+        for present, absences in ((True, change.restored), (False, change.lost)):
+            for absence in absences:
+                (self._absences.remove if present else self._absences.append)(absence)
+                if absence.gpu >= 0:
+                    self._placing.change(absence.node, absence.gpu, present=present)
+        for request in list(self._interrupted):
+            if request in change.requeued:
+                self._interrupted[request] = self._site.preemption.delay
+            elif request not in self._requests.stopped:
+                del self._interrupted[request]
+                self._over(request, now)
+        if change.lost or change.restored:
+            self._see_absences(now)
+        self._look_for_grace()
+        self._timing.freed(now)
+
+    def _see_absences(self, now: int) -> None:
+        """Use the present absences in scheduling cycles."""
+        gpus: IntArray = np.array([node.gpus for node in self._site.nodes], dtype=np.int64)
+        np.subtract.at(gpus, [absence.node for absence in self._absences if absence.gpu >= 0], 1)
+        count_gpus(self._machine, gpus, self._exclusive_nodes())
+        self._reservations = with_absences(self._bookings.reservations, self._absences)
+        self._pending.see(self._reservations, now, absent=bool(self._absences))
+
+    @property
+    def booked(self) -> frozenset[str]:
+        """Names of the site's own reservations."""
+        return frozenset(each.name for each in self._site.reservations)
+
+    def still(self, now: int) -> bool:
+        """Return whether no cycle can start a request without another event."""
+        return self._pending.still(now)
 
     def _over(self, request: int, now: int) -> None:
         self._repeats.clear()
@@ -467,13 +537,18 @@ class Slurm:
         while self._exempt and self._exempt[0] <= now:
             heapq.heappop(self._exempt)
             self._timing.changed(now)
+        self._resumed = {}
+        for entry in sorted(self._suspended, key=lambda entry: -int(self._rules.own["rank"][entry])):
+            if self._can_resume(entry, now):
+                self._resume(entry, now)
+                self._resumed[entry] = Start(int(self._demands["request"][entry]))
         started: list[Start] = []
         depth = self._timing.depth(now)
         if depth is not None:
             started += self._main(now, depth)
         if self._timing.backfills(now):
             started += self._backfill(now)
-        return Decision(started, self._stops, withdrawn, self._next(now))
+        return Decision([*self._resumed.values(), *started], self._stops, withdrawn, self._next(now))
 
     def _recorded_starts(self, now: int) -> list[Start]:
         """Start the requests that have started in the log by *now*, on nodes that fit."""
@@ -511,7 +586,7 @@ class Slurm:
             return
         for entry in self._running().tolist():
             if self._rules.own["leaves"][entry] <= now:
-                release(entry, *self._parts)
+                stop(entry, *self._parts)
                 self._stop(entry, now)
         self._timing.freed(now)
         self._look_for_grace()
@@ -523,15 +598,49 @@ class Slurm:
         """Return the running entries by expected end; a view."""
         return self._held.running[1, : self._held.counts[RUNNING]]
 
+    def _end_of(self, entry: int, now: int) -> int:
+        """Return when a run reaches its time limit, which a suspension postpones."""
+        paused = self._paused[entry] + now - self._suspended.get(entry, now)
+        return int(self._rules.own["began"][entry] + self._demands["limit"][entry]) + paused
+
+    def _can_resume(self, entry: int, now: int) -> bool:
+        """Return whether the cores of a suspended entry are free."""
+        nodes, cores = self._pieces(entry)
+        parts = (self._demands, self._machine, self._reservations, self._trial.mask, self._trial.kept)
+        open_nodes(entry, now, now, max(self._end_of(entry, now), now + 1), *parts)
+        free, cap = self._machine.now[[FREE, self._demands["cap"][entry]]][:, nodes]
+        free = np.minimum(np.minimum(free - self._trial.kept[nodes], cap), self._trial.mask[nodes])
+        return bool((free >= cores).all())
+
+    def _resume(self, entry: int, now: int) -> None:
+        """Let a suspended entry hold its cores again."""
+        resume(entry, self._end_of(entry, now), *self._parts)
+        self._paused[entry] += now - self._suspended.pop(entry)
+        self._priorities.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
+
+    def _exclusive_nodes(self) -> list[int]:
+        """Return the nodes that running and suspended entries hold exclusively."""
+        holders = (*self._running().tolist(), *self._suspended)
+        whole = (entry for entry in holders if self._demands["exclusive"][entry] > 0)
+        return [node for entry in whole for node in self._pieces(entry)[0].tolist()]
+
     def _stop(self, entry: int, now: int) -> None:
-        """Requeue or cancel the request of a preempted entry."""
-        request = int(self._demands["request"][entry])
+        """Requeue, cancel or suspend the request of a preempted entry."""
+        request, taker = int(self._demands["request"][entry]), int(self._rules.own["taker"][entry])
+        self._priorities.ended(entry, now)
+        if self._rules.own["mode"][entry] == SUSPEND:
+            self._suspended[entry] = now
+            if self._resumed.pop(entry, None) is None:
+                self._repeats.preempted(request, now)
+                self._stops.append(Stop(request, "suspend", taker, 0))
+                self._falling.add(request)
+            return
         self._placing.end(entry)
         self._repeats.preempted(request, now)
-        self._priorities.ended(entry, now)
+        self._paused.pop(entry, None)
         self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
-        self._stops.append(Stop(request, "requeue" if again else "cancel", int(self._rules.own["taker"][entry])))
+        self._stops.append(Stop(request, "requeue" if again else "cancel", taker))
         if again:
             self._priorities.requeued(request, now)
             self._pending.requeue(request, now, now + self._site.preemption.delay)
@@ -539,7 +648,7 @@ class Slurm:
             self._over(request, now)
 
     def _main(self, now: int, depth: int) -> list[Start]:
-        order, scheduling = self._pending.ordered(), self._site.scheduling
+        order, scheduling = self._pending.ordered(now), self._site.scheduling
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
@@ -548,7 +657,7 @@ class Slurm:
         return self._begin("quick", count, now)
 
     def _backfill(self, now: int) -> list[Start]:
-        order = self._pending.ordered()
+        order = self._pending.ordered(now)
         if not len(order):
             return []
         begun = self._begin("backfill", run_backfill_cycle(*self._backfill_arguments(now, order)), now)
@@ -598,7 +707,7 @@ class Slurm:
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
-        order, reasons = self._pending.ordered(), _copied(self._diary.reasons)
+        order, reasons = self._pending.ordered(now), _copied(self._diary.reasons)
         copies = (self._started.copy(), self._numbers.copy(), planned, reasons, self._workspace(order))
         if len(order):
             run_backfill_cycle(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
@@ -668,9 +777,9 @@ class Slurm:
 
     def _next(self, now: int) -> int:
         """Return the next useful periodic cycle, priority calculation, or change of the queue."""
-        if self._alone == now and not len(self._pending.order) and self._pending.still(now):
-            return NEVER  # the remaining requests wait for each other
-        times = [self._pending.next(), self._ends_grace]
+        if self._alone == now and (self._absences or not len(self._pending.order)) and self._pending.still(now):
+            return NEVER  # the remaining requests wait for each other, or for absent nodes
+        times = [self._pending.next(), self._ends_grace, self._bookings.change if self._suspended else NEVER]
         if len(self._pending.order):
             times.append(self._timing.next(now))
             if self._exempt:
@@ -723,6 +832,7 @@ _CAN = Capabilities(
     alone=True,
     epoch=True,
     site=True,
+    notified=frozenset({"capacity_changed", "requeue_rule"}),
     in_python="Slurm's scheduler requires the engine simpy",
 )
 

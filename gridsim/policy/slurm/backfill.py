@@ -13,7 +13,7 @@ from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.backfill_map import clear_nodes, clear_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.cycle_workspace import CHOSEN, LATER, STRONG
-from gridsim.policy.slurm.entry_allocation import allowed, postpone, take
+from gridsim.policy.slurm.entry_allocation import allowed, give_way, postpone, take
 from gridsim.policy.slurm.expected_start import (
     earliest,
     find_ends,
@@ -25,7 +25,7 @@ from gridsim.policy.slurm.expected_start import (
     usable_cores_now,
 )
 from gridsim.policy.slurm.nodes import FREE, WORD, choose, need_of, select, usable_by_node
-from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
+from gridsim.policy.slurm.preemption import SUSPEND, VICTIMS, find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
 
@@ -87,13 +87,13 @@ def run_backfill_cycle(now, order, parameters, parts, reserving, started, number
             numbers[TRIED, same], numbers[START, same] = changes, start if used else NEVER
         if not used:
             continue
-        if preempted > 0:  # they end earlier
+        if preempted != 0:  # they end earlier
             _find_all_ends(now, workspace, parts)
             for other in order[:waiting]:
                 numbers[LEAST, demands.kind[other]] = -1
         if everything:
-            planned[entry] = start if preempted == 0 else now + 1  # after the preempted entries have ended
-        if start == now and preempted == 0:
+            planned[entry] = start if preempted <= 0 else now + 1  # after the preempted entries have ended
+        if start == now and preempted <= 0:
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found, changes = found + 1, changes + 1
@@ -187,6 +187,7 @@ def _within(count, most):  # type: ignore[no-untyped-def]
 def _first_place(entry, now, parameters, numbers, workspace, parts):  # type: ignore[no-untyped-def]
     """Return the expected start of an entry, its number of nodes (0: none found), and the number of preempted entries.
 
+    The number is negative if they have left, so that the entry can start now: suspended ones leave at once.
     It starts now if that delays no reservation, else as running entries end, at the instants of `next_opening`. Cached
     results stay valid for some time: the free capacity after ends, and lower bounds of starts by number, until an
     entry starts or has to end earlier; the present free capacity until an entry starts.
@@ -216,8 +217,12 @@ def _first_place(entry, now, parameters, numbers, workspace, parts):  # type: ig
             used, preempted = select(entry, trial, demands, machine, machine.now), 0
             if used == 0:
                 used, preempted = find_victims(entry, now, trial, workspace.picked, workspace.states[CHOSEN], parts)
-                if used:
-                    postpone(demands.request[entry], workspace.picked[VICTIMS, :preempted], now, held, rules)
+                victims = workspace.picked[VICTIMS, :preempted]
+                if used and preempted > 0 and rules.own.mode[victims[0]] == SUSPEND:
+                    if give_way(demands.request[entry], victims, now, parts):
+                        preempted = -preempted
+                elif used:
+                    postpone(demands.request[entry], victims, now, held, rules)
             if used:
                 return start, used, preempted
         if strong:

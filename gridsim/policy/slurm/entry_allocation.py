@@ -10,6 +10,7 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.running_set import OWN, begin_running, end_running
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import Bytes, Demands, move
+from gridsim.policy.slurm.preemption import SUSPEND, leave
 from gridsim.policy.slurm.reservations import count_inside
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 
@@ -129,6 +130,34 @@ def release(entry, demands, machine, limits, held, reservations, rules):  # type
 
 
 @njit_noalloc
+def stop(entry, demands, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
+    """Release what a preempted entry gives up; a suspended one keeps all but its cores, and counts in limits."""
+    if rules.own.mode[entry] != SUSPEND:
+        release(entry, demands, machine, limits, held, reservations, rules)
+        return
+    _switch(entry, 1, demands, machine, held, reservations, rules)
+    rules.own.leaves[entry] = NEVER
+    end_running(held.running, held.counts, entry, 0)
+
+
+@njit_noalloc
+def resume(entry, end, demands, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
+    """Allocate the cores of a suspended entry again; *end* is its new expected end."""
+    _switch(entry, -1, demands, machine, held, reservations, rules)
+    begin_running(held.running, held.counts, entry, end, 0)
+
+
+@njit_noalloc
+def _switch(entry, sign, demands, machine, held, reservations, rules):  # type: ignore[no-untyped-def]
+    first, last = held.first[entry], held.first[entry] + held.pieces[entry]
+    nodes, cores = held.node[first:last], held.cores[first:last]
+    leave(entry, sign, nodes, cores, demands, machine, rules, machine.now)
+    if len(reservations.rows.node):
+        count_inside(entry, -sign, nodes, cores, demands, reservations)
+    rules.running[rules.own.kind[entry]] -= sign
+
+
+@njit_noalloc
 def _leave_by(entry, end, held):  # type: ignore[no-untyped-def]
     """Limit the expected end of a running entry to an instant."""
     expected = end_running(held.running, held.counts, entry, 0)
@@ -154,7 +183,7 @@ def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
             rules.own.leaves[victim] = now + rules.own.grace[victim]
             _leave_by(victim, now + rules.own.grace[victim], held)
             continue
-        release(victim, *parts)
+        stop(victim, *parts)
         held.stopped[held.counts[STOPPED]] = victim
         held.counts[STOPPED] += 1
     return gone

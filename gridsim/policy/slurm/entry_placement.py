@@ -34,7 +34,7 @@ class Placing:
         names = ("cores", "memory", "core_memory", "gpus", "unit", "most", "exclusive")
         self._demands = {name: memoryview(demands[name]) for name in names}
         self._all_memory = machine.memory
-        self._gpus = machine.gpus.tolist() if len(machine.now) > GPUS else []
+        self._gpus, self._counted = [node.gpus for node in site.nodes], len(machine.now) > GPUS
         self._idle: dict[int, list[int]] = {}  # heaps, for nodes with any GPU taken so far
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
 
@@ -50,7 +50,7 @@ class Placing:
         amounts = {"cores": cores}
         if self._memory:
             amounts["memory"] = self._memory_of(entry, first, last)
-        gpus = self._take_gpus(entry, node) if self._gpus else ()
+        gpus = self._take_gpus(entry, node) if self._counted else ()
         return Placement(node, amounts, gpus, self._tasks(entry, cores))
 
     def end(self, entry: int) -> None:
@@ -74,10 +74,19 @@ class Placing:
             return ()
         taken = []
         for each in node:
-            idle = self._idle.setdefault(each, list(range(self._gpus[each])))
-            taken.append((each, [heapq.heappop(idle) for _ in range(self._gpus[each] if whole else asked)]))
+            idle = self._idle_on(each)
+            taken.append((each, [heapq.heappop(idle) for _ in range(len(idle) if whole else asked)]))
         self._mine[entry] = taken
         return [[(number, WHOLE_GPU) for number in numbers] for _, numbers in taken]
+
+    def _idle_on(self, node: int) -> list[int]:
+        return self._idle.setdefault(node, list(range(self._gpus[node])))
+
+    def change(self, node: int, gpu: int, *, present: bool) -> None:
+        """Add a GPU that has returned, or remove an idle one."""
+        idle = self._idle_on(node)
+        (idle.append if present else idle.remove)(gpu)
+        heapq.heapify(idle)
 
     def _tasks(self, entry: int, cores: list[int]) -> list[int]:
         """Return the tasks on each node: the number that fits; on whole nodes the remaining ones, at least one."""

@@ -30,7 +30,7 @@ from gridsim.policy.slurm.nodes import (
     need_of,
     usable_cores,
 )
-from gridsim.policy.slurm.preemption import preemptable
+from gridsim.policy.slurm.preemption import leave, preemptable
 
 
 class BackfillParameters(NamedTuple):
@@ -138,7 +138,7 @@ def find_ends(entry, now, strong, ends, state, later, parts):  # type: ignore[no
         other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
         if strong and preemptable(entry, other, now, demands, rules):
-            move(other, 1, held.node[begin:end], held.cores[begin:end], demands, machine, state)
+            leave(other, 1, held.node[begin:end], held.cores[begin:end], demands, machine, rules, state)
         else:
             rows += end - begin
         first[place + 1] = rows

@@ -15,7 +15,7 @@ from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entry_allocation import Held
 from gridsim.policy.slurm.limits import Counter, Limits
-from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
+from gridsim.policy.slurm.nodes import GPUS, NodeColumns
 from gridsim.policy.slurm.preemption import Rules
 from gridsim.policy.slurm.queue_entries import Entries
 from gridsim.policy.slurm.tres import columns_of
@@ -75,13 +75,20 @@ def resume_preemption(rules: Rules, before: Rules, kept: IntArray) -> None:
         rules.own[name][kept] = before.own[name][kept]
 
 
-def resume_nodes(machine: NodeColumns, before: NodeColumns, demands: Demands, held: Held) -> None:
-    """Take over free capacity; GPUs count from the first job that requests one, and whole nodes hold all of theirs."""
+def resume_nodes(machine: NodeColumns, before: NodeColumns, whole: Sequence[int]) -> None:
+    """Take over free capacity; GPUs count from the first job that requests one, and *whole* nodes are held with all."""
     rows = len(before.now)
-    machine.now[:rows] = before.now
-    if rows > GPUS or len(machine.now) <= GPUS:
-        return
-    for entry in held.running[1, : held.counts[RUNNING]].tolist():
-        if demands["exclusive"][entry] > 0:
-            nodes = held.node[held.first[entry] : held.first[entry] + held.pieces[entry]]
-            machine.now[GPUS, nodes] -= machine.gpus[nodes]
+    machine.now[:rows], machine.gpus[:] = before.now, before.gpus
+    if rows <= GPUS < len(machine.now):
+        machine.now[GPUS] = machine.gpus
+        machine.now[GPUS, whole] = 0
+
+
+def count_gpus(machine: NodeColumns, gpus: IntArray, whole: Sequence[int]) -> None:
+    """Change the number of present GPUs; jobs that hold *whole* nodes release all that are present at their end."""
+    change = gpus - machine.gpus
+    machine.gpus[:] = gpus
+    if len(machine.now) > GPUS:
+        machine.empty[GPUS] = gpus
+        change[whole] = 0
+        machine.now[GPUS] += change

@@ -20,7 +20,7 @@ from gridsim.policy.slurm.entry_columns import SECOND, rows_of_numbers
 from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.queue_entries import Entries, label_of
-from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
+from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, NOT_AVAILABLE, OVER, Diary
 from gridsim.policy.slurm.reservation_times import ReservationTimes
 from gridsim.policy.slurm.reservations import Reservations, seen_all
 from gridsim.policy.slurm.submit_checks import SubmitChecks
@@ -39,15 +39,16 @@ class IdleTime:
     def __init__(self, site: Site, reservations: Reservations) -> None:
         # The order can change until all entries have reached the maximum age.
         self._ages = max(site.priority.oldest, site.scheduling.least_age)
-        self._reservations, self._since = reservations, 0
+        self.reservations, self._since = reservations, 0
+        self._soon = self._ages - 2 * max(site.scheduling.interval, site.scheduling.full_interval)
 
-    def broken(self, now: int) -> None:
-        """Record a change of the queue, or an early end of a reservation."""
-        self._since = now
+    def broken(self, now: int, *, briefly: bool = False) -> None:
+        """Record a change of the queue, or an early end of a reservation; *briefly*: it matters to the next cycles."""
+        self._since = max(self._since, now - self._soon) if briefly else now
 
     def lasts(self, now: int) -> bool:
         """Return whether cycles can find nothing new without running jobs and submissions."""
-        return now >= seen_all(self._since, self._reservations) + self._ages
+        return now >= seen_all(self._since, self.reservations) + self._ages
 
 
 class Pending:
@@ -96,6 +97,7 @@ class Pending:
         self.resume(requests, entries, demands, busy, priorities, intake)
         # If submit times depend on this run, arrivals are not known in advance.
         self._reacts = requests.moves and not requests.spare
+        self._absent = False
         self._over, self._taken = np.zeros(len(requests), dtype=bool), np.zeros(len(requests), dtype=bool)
         self._choices: dict[int, list[int]] = {}  # entries of requests that do not have exactly their own one
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
@@ -151,8 +153,10 @@ class Pending:
                 self._release(other, now, int(self._requests.submit[other]))
 
     def requeue(self, request: int, now: int, at: int) -> None:
-        """Let a request become eligible, possibly again, at an instant."""
+        """Let a request become eligible, possibly again, at an instant; without its reservation it is cancelled."""
         self._diary.say(request, BEGIN_TIME, now)
+        if self._books and not any(self._intake.could(entry, now) for entry in self.chosen(request)):
+            heapq.heappush(self._leaves, (now, request))
         heapq.heappush(self._later, (at, request))
 
     def join_due(self, now: int) -> None:
@@ -224,11 +228,26 @@ class Pending:
             self.order = self._priorities.order(self.order)
             self._timing.changed(boundary)
 
-    def ordered(self) -> IntArray:
-        """Return the queue in the order for a scheduling cycle."""
+    def ordered(self, now: int) -> IntArray:
+        """Return the queue in the order for a scheduling cycle, without entries that absent nodes hold back."""
         if self._priorities.circular:
             self.order = self._priorities.order(self.order)
-        return self.order
+        if not self._absent:
+            return self.order
+        placeable = [self._intake.placeable(entry, now) for entry in self.order.tolist()]
+        for request in self._demands["request"][self.order[~np.array(placeable, dtype=bool)]].tolist():
+            if self._diary.reasons.code[request] != NOT_AVAILABLE:
+                self._diary.say(request, NOT_AVAILABLE, now)
+        return self.order[placeable]
+
+    def see(self, seen: Reservations, now: int, *, absent: bool) -> None:
+        """Use reservations with absent nodes from now on."""
+        booked = self._bookings.reservations
+        booked = booked._replace(rows=seen.rows[: len(booked.rows)])  # both see changes of the same rows
+        self._bookings.reservations = self._stillness.reservations = booked
+        self._intake.see(booked, seen)
+        self._absent = absent
+        self._stillness.broken(now, briefly=True)
 
     # -- leaving ------------------------------------------------------------------------------------------------------
 
@@ -254,11 +273,12 @@ class Pending:
     def lose_first(self, now: int) -> list[int]:
         """Remove the first request of a queue that cannot change any more: no cycle will ever start it.
 
-        In Slurm it would stay until an administrator acts. Requests behind it may start afterwards.
+        In Slurm it would stay until an administrator acts. Requests behind it may start afterwards. While nodes are
+        absent, it stays.
         """
-        if not self.still(now) or not len(self.order):
+        if self._absent or not self.still(now) or not len(self.order):
             return []
-        request = int(self._demands["request"][self.ordered()[0]])
+        request = int(self._demands["request"][self.ordered(now)[0]])
         return [request] if self._drop(request, now) else []
 
     def still(self, now: int) -> bool:
@@ -302,6 +322,7 @@ class Pending:
         if now < self._bookings.change:
             return []
         lost = []
+        self._intake.placeable_kinds.clear()
         for reservation in self._bookings.turn(now):
             self._stillness.broken(now)
             for request in self._reserved.pop(reservation, ()):

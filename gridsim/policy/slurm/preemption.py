@@ -22,10 +22,10 @@ from gridsim.machine.running_set import RUNNING
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.entry_columns import SECOND
-from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
+from gridsim.policy.slurm.nodes import FREE, Bytes, Demands, copy_state, move, select
 from gridsim.policy.slurm.queue_entries import Owner
 
-OFF, REQUEUE, CANCEL = range(3)
+OFF, REQUEUE, CANCEL, SUSPEND = range(4)
 """Consequences of preemption for a job."""
 
 
@@ -83,12 +83,13 @@ def rules_of(site: Site, owners: Sequence[Owner], demands: Demands, requeue: Int
     elif preemption.kind == "qos":
         modes[-1] = _mode("", preemption)
         for row, level in enumerate(site.qos):
-            modes[row], ranks[row], graces[row] = _mode(level.mode, preemption), level.priority, level.grace
+            modes[row], ranks[row] = _mode(level.mode, preemption), level.priority
+            graces[row] = level.grace if modes[row] != SUSPEND else 0
             may[:-1, row] = [modes[row] != OFF and level.name in other.preempts for other in site.qos]
             may[row, row] |= modes[row] != OFF and (preemption.within or level.within)
     exempt = _exempt_times(site, owners)
     mode = modes[kind]
-    keep = np.where(requeue < 0, preemption.requeue, requeue > 0)
+    keep = may_requeue(requeue, preemption)
     mode = np.where((mode == REQUEUE) & ~keep, CANCEL, mode)  # "requeuing them (if possible) or canceling them"
     never: IntArray = np.full(n, NEVER, dtype=np.int64)
     how = np.array([preemption.youngest_first, preemption.strict_order, preemption.reorder, may.any()], dtype=np.int64)
@@ -106,8 +107,13 @@ def rules_of(site: Site, owners: Sequence[Owner], demands: Demands, requeue: Int
     return Rules(may, np.zeros(len(may), dtype=np.int64), how, own)
 
 
+def may_requeue(requeue: IntArray, preemption: Preemption) -> Any:
+    """Return whether requests may be requeued; *requeue* is their label."""
+    return np.where(requeue < 0, preemption.requeue, requeue > 0)
+
+
 def _mode(own: str, preemption: Preemption) -> int:
-    return {"REQUEUE": REQUEUE, "CANCEL": CANCEL}.get(own or preemption.mode, OFF)
+    return {"REQUEUE": REQUEUE, "CANCEL": CANCEL, "SUSPEND": SUSPEND}.get(own or preemption.mode, OFF)
 
 
 def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
@@ -145,6 +151,18 @@ def preemptable(entry, other, now, demands, rules):  # type: ignore[no-untyped-d
     if not rules.may[row, kind] or (row == kind and rules.own.priority[other] >= rules.own.priority[entry]):
         return False
     return rules.own.began[other] < now and now - rules.own.began[other] >= rules.own.exempt[other]
+
+
+@njit_noalloc
+def leave(entry, sign, nodes, cores, demands, machine, rules, state):  # type: ignore[no-untyped-def]
+    """Release what a preempted entry gives up (*sign* 1), or allocate it again (-1): a suspended one only its cores."""
+    if rules.own.mode[entry] != SUSPEND:
+        move(entry, sign, nodes, cores, demands, machine, state)
+        return
+    for place in range(len(nodes)):
+        state[FREE, nodes[place]] += sign * cores[place]
+        if demands.cap[entry] > 0:
+            state[demands.cap[entry], nodes[place]] += sign * cores[place]
 
 
 VICTIMS, CANDIDATES, _ORDER, _SPARE, _KEYS = range(5)
@@ -246,7 +264,7 @@ def _try_without(many, entry, candidates, trial, state, parts):  # type: ignore[
     for place in range(many):
         other = candidates[place]
         first, last = held.first[other], held.first[other] + held.pieces[other]
-        move(other, 1, held.node[first:last], held.cores[first:last], demands, machine, state)
+        leave(other, 1, held.node[first:last], held.cores[first:last], demands, machine, parts[5], state)
     return select(entry, trial, demands, machine, state)
 
 

@@ -26,12 +26,14 @@ class ReservationTimes:
     ----------
     over : set of int
         Reservations that have ended for good.
+    reservations : Reservations
+        Their nodes.
     change : int
         Next instant at which one begins, ends, or is deleted, whole microseconds.
     """
 
     def __init__(self, site: Site, reservations: Reservations) -> None:
-        self._reservations = reservations
+        self.reservations = reservations
         names = reservation_names(site)
         count = len(names)
         self.over: set[int] = set()
@@ -78,7 +80,7 @@ class ReservationTimes:
         ended = [row for row in range(len(self._last)) if row not in self.over and self._due(row) <= now]
         self.over.update(ended)
         for row in ended:
-            rows = self._reservations.rows
+            rows = self.reservations.rows
             mine = rows["reservation"] == row
             rows["end"][mine], rows["period"][mine] = now, 0
             rows["start"][mine] = rows["start"][mine].clip(max=now)
@@ -87,4 +89,4 @@ class ReservationTimes:
 
     def _look_again(self, now: int) -> None:
         due = min((self._due(row) for row in range(len(self._last)) if row not in self.over), default=NEVER)
-        self.change = min(int(next_change(now, self._reservations)), max(due, now + 1) if due < NEVER else NEVER)
+        self.change = min(int(next_change(now, self.reservations)), max(due, now + 1) if due < NEVER else NEVER)

@@ -9,6 +9,7 @@ initiated"; overlapping and FLEX reservations); scontrol(1), flags of reservatio
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from gridsim.machine.njit import njit_noalloc, records
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
+from gridsim.policy.protocols import Absence
 from gridsim.policy.slurm.nodes import ANY, Bytes
 from gridsim.policy.slurm.queue_entries import reservation_names
 
@@ -65,9 +67,7 @@ def reservations_of(site: Site) -> Reservations:
                     0,
                 )
             )
-    fields = ("node", "reservation", "start", "end", "period", "known", "cores", "inside")
-    columns = np.array(rows, dtype=np.int64).reshape(-1, len(fields)).T.copy()
-    found = records(**dict(zip(fields, columns, strict=True)))
+    found = records(**_columns(rows))
     count, first = len(names), {each.name: each for each in reversed(site.reservations)}
     bound, flexible = np.ones((count + 1, count), dtype=np.uint8), np.zeros(count + 1, dtype=np.uint8)
     for own, mine in enumerate(first[name] for name in names):
@@ -78,6 +78,26 @@ def reservations_of(site: Site) -> Reservations:
             wins = mine.overlaps and (not theirs.overlaps or own < other)
             bound[own + 1, other] = own != other and not wins
     return Reservations(found, bound, flexible)
+
+
+_FIELDS = ("node", "reservation", "start", "end", "period", "known", "cores", "inside")
+
+
+def _columns(rows: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+    columns = np.array(rows, dtype=np.int64).reshape(-1, len(_FIELDS)).T.copy()
+    return dict(zip(_FIELDS, columns, strict=True))
+
+
+def with_absences(reservations: Reservations, absences: Sequence[Absence]) -> Reservations:
+    """Return reservations with a further row for each absence of a node, whose capacity no entry may use.
+
+    The first rows are copies of those given.
+    """
+    rows, count = reservations.rows, reservations.bound.shape[1]
+    further = [(it.node, count, it.begin, it.end, 0, -NEVER, -1, 0) for it in absences if it.gpu < 0]
+    found = {name: np.concatenate([rows[name], column]) for name, column in _columns(further).items()}
+    bound = np.hstack([reservations.bound, np.ones((count + 1, 1), dtype=np.uint8)])
+    return Reservations(records(**found), bound, reservations.flexible)
 
 
 def seen_all(now: int, reservations: Reservations) -> int:

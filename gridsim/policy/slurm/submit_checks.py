@@ -26,7 +26,13 @@ from gridsim.record import Refusal
 
 
 class SubmitChecks:
-    """Submission checks of a site, and counters of waiting and running requests by owner."""
+    """Submission checks of a site, and counters of waiting and running requests by owner.
+
+    Attributes
+    ----------
+    placeable_kinds : dict of int to bool
+        Results of `placeable` by kind of demand, until a reservation or an absence changes.
+    """
 
     def __init__(
         self,
@@ -48,6 +54,13 @@ class SubmitChecks:
         self._submissions, self._names = Submissions(site), names
         self._counted: dict[int, Owner] = {}
         self._fitting: dict[int, bool] = {}
+        self._seen = reservations
+        self.placeable_kinds: dict[int, bool] = {}
+
+    def see(self, booked: Reservations, seen: Reservations) -> None:
+        """Use reservations without and with absent nodes from now on."""
+        self._reservations, self._seen = booked, seen
+        self.placeable_kinds.clear()
 
     def resume(self, before: SubmitChecks) -> None:
         """Take over the counters from earlier checks."""
@@ -158,7 +171,9 @@ class SubmitChecks:
         rule = f"nodes of {where}" + (" with the requested features" if (member != inside).any() else "")
         if cores > whole:
             return Refusal("PartitionConfig", cores, whole, "cores", rule)
-        if partition.node_cores and self._fits(entry, self._member(entry), capped=False):
+        uncapped = self._empty.copy()
+        uncapped[CAPS:] = ANY
+        if partition.node_cores and self._fits(entry, self._member(entry), empty=uncapped):
             return Refusal("PartitionConfig", cores, None, "cores", f"MaxCPUsPerNode of {where}")
         asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the requested memory and GPUs"
         return Refusal("PartitionConfig", asked, None, "", rule)
@@ -197,37 +212,43 @@ class SubmitChecks:
     def could(self, entry: int, now: int) -> bool:
         """Return whether an entry could start on empty nodes at any instant from now on, given all reservations."""
         if len(self._reservations.rows["node"]):
-            return any(self._fits(entry, *self._open_at(entry, at)) for at in self._openings(now))
+            booked = self._reservations
+            return any(self._fits(entry, *self._open_at(entry, at, booked)) for at in _openings(now, booked))
         size = int(self._demands["kind"][entry])
         if size not in self._fitting:
             self._fitting[size] = self._fits(entry, self._member(entry))
         return self._fitting[size]
 
+    def placeable(self, entry: int, now: int) -> bool:
+        """Return whether an entry could start at any instant from now on, as far as the end of each absence is known.
+
+        Where it fits after the last known change, it does so until another change is known.
+        """
+        kind, known = int(self._demands["same"][entry]), self.placeable_kinds
+        if kind not in known:
+            openings = reversed(list(_openings(now, self._seen)))
+            found = (self._fits(entry, *self._open_at(entry, at, self._seen), self._machine.empty) for at in openings)
+            always = next(found)
+            if not always and any(found):
+                return True
+            known[kind] = always
+        return known[kind]
+
     def _member(self, entry: int) -> IntArray:
         mask: IntArray = self._machine.member[self._demands["group"][entry]].astype(np.int64) * ANY
         return mask
 
-    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None, *, capped: bool = True) -> bool:
+    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None, empty: IntArray | None = None) -> bool:
         machine, demands = self._machine, self._demands
         allowed = self._site.partitions[demands["part"][entry]].most_nodes
         if allowed and demands["nodes"][entry] > allowed:
             return False
         trial = trial_on(machine.cores)._replace(mask=mask, kept=np.zeros_like(mask) if kept is None else kept)
-        empty = self._empty.copy()
-        if not capped:
-            empty[CAPS:] = ANY
-        return bool(select(entry, trial, demands, machine, empty))
+        return bool(select(entry, trial, demands, machine, self._empty if empty is None else empty))
 
-    def _openings(self, now: int) -> Iterator[int]:
-        """Yield instants at which an entry could newly fit: now, and where reservations begin and end."""
-        at, until = now, seen_all(now, self._reservations)
-        while at <= until:
-            yield at
-            at = int(next_change(at, self._reservations))
-
-    def _open_at(self, entry: int, at: int) -> tuple[IntArray, IntArray]:
+    def _open_at(self, entry: int, at: int, reservations: Reservations) -> tuple[IntArray, IntArray]:
         """Return mask and kept cores as `open_nodes` at an instant, without running jobs."""
-        rows, bound, flexible = self._reservations
+        rows, bound, flexible = reservations
         until, own = at + int(self._demands["limit"][entry]), int(self._demands["reservation"][entry])
         member, node, cores, period = self._member(entry), rows["node"], rows["cores"], rows["period"]
         again = np.where(at >= rows["end"], (at - rows["end"]) // np.maximum(period, 1) + 1, 0) * period
@@ -240,3 +261,11 @@ class SubmitChecks:
         mask[node[others & whole]] = 0
         np.add.at(kept, node[others & ~whole], cores[others & ~whole])
         return mask, kept
+
+
+def _openings(now: int, reservations: Reservations) -> Iterator[int]:
+    """Yield instants at which an entry could newly fit: now, and where reservations begin and end."""
+    at, until = now, seen_all(now, reservations)
+    while at <= until:
+        yield at
+        at = int(next_change(at, reservations))

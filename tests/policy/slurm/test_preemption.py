@@ -184,7 +184,7 @@ def test_the_grace_of_a_qos_holds_for_requeued_jobs_too() -> None:
     assert record.start.tolist() == [17 + 121, 17]
 
 
-def test_suspending_is_not_done() -> None:
+def test_a_qos_can_be_suspended() -> None:
     qos = (Qos("urgent", 5, preempts=("cheap",)), Qos("cheap", 1, mode="SUSPEND"))
     record, _ = run(
         levels(1, Preemption("qos", "REQUEUE"), qos),
@@ -193,7 +193,8 @@ def test_suspending_is_not_done() -> None:
         cores=[4, 4],
         qos=["cheap", "urgent"],
     )
-    assert record.start.tolist() == [0, 50]
+    assert record.start.tolist() == [0, 10]
+    assert record.end.tolist() == [80, 40]
 
 
 def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_cycle() -> None:
