@@ -261,7 +261,7 @@ class Cluster:
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
-        self._suspended: dict[int, tuple[int, int]] = {}  # since when, and for which request
+        self._suspended = outcome.asleep
         self._paused: dict[int, int] = {}  # time for which running requests were suspended
         self._suspends = getattr(getattr(scheduler, "preempt", None), "then", "") == "suspend"
         self._places: dict[int, Placement] = {}  # of requests that can be suspended
@@ -497,7 +497,7 @@ class Cluster:
         self._suspended[request] = now, by
         self._state[request] = WAITING
         self.machine.suspend(request)
-        self._outcome.placed.end(request, now)
+        self._outcome.placed.begin(request, self._places[request], self._first_node, now, "suspended")
         if self._load is not None:
             self._load.enqueue(request)
 
@@ -513,7 +513,7 @@ class Cluster:
         self._awake(request, now)
         began = self._start[request] + self._paused[request]
         self.machine.resume(request, began + estimate)
-        self._outcome.placed.begin(request, self._places[request], self._first_node, now, resumed=True)
+        self._outcome.placed.begin(request, self._places[request], self._first_node, now, "resumed")
         self._state[request] = RUNNING
         if self._load is not None:
             self._load.dequeue(request)

@@ -378,7 +378,8 @@ def _kind(capacity: Capacity, node: int) -> tuple[object, ...]:
 def _held(record: Record, pieces: _Pieces, rows: IntArray, unit: int) -> Held:
     """Return the rows of each job in its last run, with adjacent ones as one piece, and those of its earlier runs."""
     held: Any = record.allocations
-    times = held.start_us[pieces.row], held.end_us[pieces.row]
+    until = NEVER if record.until_us is None else record.until_us
+    times = held.start_us[pieces.row], np.minimum(held.end_us[pieces.row], until)
     of = held.job[pieces.row]
     found = placed(*times, pieces.amount // unit, pieces.of, rows.tolist(), job=record.workload.job[of])
     piece = np.repeat(np.arange(len(of)), np.diff(found.offset))
