@@ -327,6 +327,11 @@ class Cluster:
         return self.machine.all_absent
 
     @property
+    def awaited(self) -> bool:
+        """True if a request waits on a cluster of the run, or a user process waits for resources of this one."""
+        return WAITING in self._state or bool(self.machine.get_queue)
+
+    @property
     def unfinished(self) -> int:
         """Work placed on this cluster that has not ended: cores times estimates, core-microseconds."""
         return 0 if self._load is None else self._load.unfinished

@@ -117,7 +117,9 @@ class Breakdowns:
 
     @property
     def _returning(self) -> bool:
-        """True if an absent node or GPU returns, or members wait for a reservation."""
+        """True if requests wait, and an absent node or GPU returns, or members wait for a reservation."""
+        if not any(cluster.awaited for cluster in self._clusters):  # on many nodes, some are absent at any time
+            return False
         reserved = self._clusters[0].reserved
         return (
             bool(self._ups)

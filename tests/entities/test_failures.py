@@ -332,3 +332,15 @@ def test_a_cluster_whose_nodes_are_all_lost_is_chosen_only_if_no_other_can_hold_
     record = _run(jobs, "easy", failures, grid, balancer=balancer)
     assert record.cluster.tolist() == [1, 1, 0]
     assert (record.start_us / 1e6).tolist() == [20, 30, 100]
+
+
+def test_failures_end_with_the_last_job_although_some_node_is_always_absent() -> None:
+    """On thousands of nodes there is no instant at which none is absent."""
+    machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=20, capacity={"cores": 4})])
+    model = FailureModel(mtbf=1000.0, mttr=500.0, scope="group", groups={f"n-{at}": [f"n-{at}"] for at in range(20)})
+    record = _run(_jobs(submit=[0, 100], runtime=[50, 300], cores=[4, 8]), "easy", Failures(models=[model]), machine)
+    assert record.interruptions is not None
+    assert (record.status_names == "completed").all()
+    assert record.interruptions.down_us.max() <= record.end_us.max() < (record.interruptions.up_us).max()
+    wide = _run(_jobs(submit=[0], runtime=[1], cores=[80]), "easy", Failures([(["n-3"], 0, 900)]), machine)
+    assert wide.start_us.tolist() == [900_000_000]  # it waits for a return
