@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
+from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import PRIORITY, Workload
 
 
@@ -391,6 +392,8 @@ class Interruptions:
     moved : (2, n) int64 or None
         How often the planned start of each job became later, and by how much in total, whole microseconds; None for
         policies without planned starts.
+    reserved : tuple of PlannedWindow
+        Reservations of nodes.
     """
 
     job: IntArray
@@ -408,6 +411,7 @@ class Interruptions:
     kept: KeptWork | None = None
     suspended: IntArray | None = None
     moved: IntArray | None = None
+    reserved: tuple[PlannedWindow, ...] = ()
 
     @property
     def nodes(self) -> int:

@@ -218,6 +218,8 @@ class Result:
             checkpoint, restart = overhead_core_seconds(record)
             columns["checkpoint_core_seconds"], columns["restart_core_seconds"] = checkpoint, restart
         columns["lost_core_seconds"] = lost_core_seconds(record)
+        if found.reserved and "reservation" in record.workload.labels:
+            columns["reservation"] = record.workload.labels["reservation"]
         if found.moved is not None:
             columns["moved"], columns["moved_by"] = found.moved[0], seconds(found.moved[1])
         return columns
@@ -596,7 +598,7 @@ class Result:
             if columns:
                 write_table(folder / f"{name}.{table}", columns)
         (folder / NAMES).unlink(missing_ok=True)
-        if len((names := _names(self.workload))["name"]):
+        if len((names := _names(self.workload, *({"reservation"} & self._interrupted().keys())))["name"]):
             write_table(folder / NAMES, names)
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
@@ -647,11 +649,11 @@ def _named_labels(workload: Workload) -> list[str]:
     return [name for name in known if name in workload.labels and (name in numbers or workload.names.get(name))]
 
 
-def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
-    """Return label, number and name of each user, account and so on that has jobs, if the workload has names."""
+def _names(workload: Workload, *more: str) -> dict[str, npt.NDArray[Any]]:
+    """Return label, number and name of each user, account and so on (*more* labels) that has jobs, if it has one."""
     rows = [
         (label, value, workload.names[label][value])
-        for label in _named_labels(workload)
+        for label in (*_named_labels(workload), *more)
         for value in np.unique(workload.labels[label]).tolist()
         if 0 <= value < len(workload.names.get(label, ())) and workload.names[label][value]
     ]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gridsim.entities.outcome import DONE, NEW, RUNNING, Outcome
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
+from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import PRIORITY, Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
@@ -37,7 +38,7 @@ def build_record(
     schedulers: Sequence[Any],
     critical_path: IntArray | None,
     until: int | None = None,
-    absences: tuple[tuple[str, ...], int, IntArray] | None = None,
+    absences: tuple[tuple[str, ...], int, IntArray, tuple[PlannedWindow, ...]] | None = None,
 ) -> Record:
     """Build the record of a run: rows of jobs, and of tasks if jobs have several.
 
@@ -46,7 +47,7 @@ def build_record(
     until : int, optional
         Time at which the run is paused, whole microseconds; only jobs submitted by then are in the record.
     absences : tuple, optional
-        Names of nodes, number of GPUs, and absences (`gridsim.entities.failures.Breakdowns.absences`).
+        Names of nodes, number of GPUs, absences, and reservations (`gridsim.entities.failures.Breakdowns.absences`).
     """
     start, end, status = outcome.start, outcome.end, outcome.status
     used = None if workload.moldable is None else outcome.cores
@@ -83,7 +84,7 @@ def build_record(
         )
     if outcome.interrupted is not None:
         job, began, ended, reason = np.array(outcome.interrupted, dtype=np.int64).reshape(-1, 4).T
-        names, gpus, parts = absences or ((), 0, np.zeros((5, 0), dtype=np.int64))
+        names, gpus, parts, reserved = absences or ((), 0, np.zeros((5, 0), dtype=np.int64), ())
         runs = (job, began, ended, reason.astype(np.int8), outcome.ended)
         kept = None
         if outcome.kept is not None:
@@ -94,7 +95,8 @@ def build_record(
         asleep = np.array(spans, dtype=np.int64).reshape(-1, 5).T if spans else None
         node, gpu, kind, down, up = parts
         moved = _moved(schedulers)
-        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep, moved)
+        made = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep, moved, reserved)
+        more["interruptions"] = made
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None

@@ -15,13 +15,15 @@ import numpy.typing as npt
 
 from gridsim.errors import CheckFailed, InputError
 from gridsim.metrics.availability import runs_of, spent_in_runs
+from gridsim.metrics.groups import called
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
+from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import Workload
 from gridsim.record import FAILURE, REASONS, SAVED, Record, Status
-from gridsim.testing.allocation_checks import Failed, Runs, misplaced, on_failed_nodes
+from gridsim.testing.allocation_checks import Failed, Runs, misplaced, on_failed_nodes, outside_reservations
 from gridsim.testing.demand_checks import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
 
@@ -92,6 +94,8 @@ class Schedule:
         Allocations of jobs, with job numbers instead of rows.
     failed : Failed or None
         Failures of nodes.
+    reserved : sequence of PlannedWindow
+        Reservations of nodes.
     asleep : (3, s) int64 or None
         Suspensions: number of the job, begin and end, whole microseconds; None for none.
     source : str
@@ -121,6 +125,7 @@ class Schedule:
     pieces: IntArray | None = None
     allocations: Allocations | None = None
     failed: Failed | None = None
+    reserved: Sequence[PlannedWindow] = ()
     asleep: IntArray | None = None
     source: str = "schedule"
 
@@ -151,6 +156,7 @@ class Schedule:
             limit=None if beyond is None else beyond.limit_us,
             allocations=None if record.allocations is None else _numbered(record.allocations, numbers),
             failed=_failed(record),
+            reserved=() if record.interruptions is None else record.interruptions.reserved,
             source="record",
         )
         if record.interruptions is None:
@@ -652,6 +658,19 @@ class _Checks:
             yield from misplaced(held, runs, capacity, self.tolerance, self.limit, awake)
             if failed is not None:
                 yield from on_failed_nodes(held, failed, self.tolerance, self.limit)
+            if self.schedule.reserved and capacity is not None and "reservation" in self.workload.labels:
+                row, windows = _rows(held.job, self.workload), self.schedule.reserved
+                named = [called(self.workload, "reservation", value) for value in self.workload.labels["reservation"]]
+                how = {"kill": self.overrun == "kill"}
+                yield from outside_reservations(
+                    held,
+                    [(*named, "")[at] for at in row.tolist()],
+                    windows,
+                    capacity,
+                    self.tolerance,
+                    self.limit,
+                    **how,
+                )
             held = awake
         if capacity is not None:
             of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, self.workload)

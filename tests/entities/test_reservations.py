@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gridsim as gs
+from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.metrics.availability import runs_of
 from gridsim.model.failures import Failures
@@ -216,3 +217,34 @@ def test_interrupted_members_return_to_their_reservation_or_are_cancelled() -> N
     found = [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
     assert found[:2] == [(0, 10, 15, "failure"), (0, 16, 26, "completed")]
     assert record.status_names.tolist() == ["completed", "completed"]
+
+
+@pytest.mark.parametrize("policy", POLICIES[:5])
+def test_validate_checks_members_and_others(policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = _jobs(
+        ["", "r", "r", ""],
+        ["bob", "ann", "ann", "ann"],
+        submit=[0, 1, 2, 3],
+        runtime=[9, 20, 10, 30],
+        cores=[16, 8, 8, 8],
+    )
+    for cores in (None, 3):
+        options = Run(failures=Failures(windows=[_reserved(["n-[0-1]"], 10, 41, node_cores=cores)]))
+        if cores:
+            jobs = replace(jobs, cores=np.array([16, 6, 6, 8]), demands=None)
+        gs.simulate(jobs, platform=FOUR, policy=policy, options=options).write(tmp_path)
+        assert "reservation" in (tmp_path / "jobs.csv").read_text().splitlines()[0].split(",")
+        assert main(["validate", str(tmp_path)]) == 0
+        table = (tmp_path / "allocations.csv").read_text()
+        # A member on another node, a member before its reservation, and another job on reserved nodes.
+        planted = {
+            "outside-reservation": [("\n2,1,n-0,", "\n2,1,n-3,"), (",10,30\n", ",9,29\n")],
+            "reserved-node": [("\n4,1,n-2,", "\n4,1,n-1,")],
+        }
+        for kind, changes in planted.items():
+            for before, after in changes:
+                assert before in table
+                (tmp_path / "allocations.csv").write_text(table.replace(before, after))
+                capsys.readouterr()
+                assert main(["validate", str(tmp_path)]) == 1
+                assert kind in capsys.readouterr().out
