@@ -397,7 +397,7 @@ class _Checks:
         cores = dict(zip(runs.job.tolist(), runs.cores.tolist(), strict=True))
         wide = np.array([cores.get(number, 0) for number in owner[first].tolist()], dtype=np.int64)
         found = np.flatnonzero(begin[first] < end[last])
-        kept = set(zip(job.tolist(), since.tolist(), strict=True))
+        kept = set(zip(job[until > since].tolist(), since[until > since].tolist(), strict=True))
         pairs = zip(held.job.tolist(), held.start_us.tolist(), strict=True)
         awake = np.flatnonzero(np.array([pair not in kept for pair in pairs], dtype=np.bool_))
         columns = (owner[first], begin[first], end[last], wide)

@@ -417,3 +417,6 @@ def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_fastest_size() -
     jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [1], [8], [Linear()]))
     record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(4)], 0, 30)]))
     assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([8], [30], [40])
+    # With one node left, the sizes that need others have no start.
+    record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(3)], 0, math.inf)]))
+    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([2], [5], [45])
