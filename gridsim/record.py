@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
+from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import PRIORITY, Workload
 
 
@@ -87,7 +88,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Promises:
-    """Guaranteed deadlines and their cost: one row per job of the workload.
+    """Guaranteed deadlines and their cost: one row per job of the workload; stopped runs of tasks for DAG jobs.
 
     Attributes
     ----------
@@ -108,7 +109,8 @@ class Promises:
     killed_by : (k,) int64
         Row of the job for which each run was killed, -1 if unknown.
     cancelled_by : (n,) int64
-        Row of the job for which a job was killed without restart, -1 if unknown; `NEVER` for all other jobs.
+        Row of the job for which a job was killed without restart, -1 if unknown; `NEVER` for all other jobs. Rows of
+        tasks for DAG jobs, as those of the stopped runs.
     preempts_by : str
         Label that defines which jobs may preempt others (``qos``, ``partition``); empty if the policy has none.
     broken_at_us, broken_by : (n,) int64 and (n,) int8, or None
@@ -135,7 +137,7 @@ class Promises:
             ("killed_by", len(self.killed), -1),
             ("cancelled_by", len(self.granted_us), NEVER),
         ):
-            if len(getattr(self, name)) != count:  # by default no entry for any job
+            if not len(getattr(self, name)):  # by default no entry for any job
                 object.__setattr__(self, name, np.full(count, none, dtype=np.int64))
 
     def __repr__(self) -> str:
@@ -144,14 +146,15 @@ class Promises:
             f"<Promises: {promised:,} of {len(self.granted_us):,} jobs, {self.broken.sum():,} broken, {cut:,} runs cut>"
         )
 
-    def select(self, rows: Any) -> Promises:
-        """Return the promises of some jobs (mask, slice or indices)."""
-        place = _places(len(self.granted_us), rows)
+    def select(self, rows: Any, tasks: Any = None) -> Promises:
+        """Return the promises of some jobs (mask, slice or indices), of DAG jobs with these tasks."""
+        owners = rows if tasks is None else tasks
+        place = _places(len(self.cancelled_by), owners)
         runs = place[self.killed] >= 0
         columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
         cut = (place[self.killed], self.killed_start_us, self.killed_end_us)
         by = np.where(self.killed_by >= 0, place[self.killed_by], -1)[runs]
-        over = self.cancelled_by[rows]
+        over = self.cancelled_by[owners]
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
         more: dict[str, Any] = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
@@ -385,10 +388,12 @@ class Interruptions:
         All runs, if jobs write checkpoints; without, the work of every interrupted run is lost.
     suspended : (5, s) int64 or None
         Suspensions: row of the job, start of the run, begin, end (whole microseconds), and the row of the job that they
-        were for; None for none.
+        were for; None for none. The end of the run of the simulation ends them, too.
     moved : (2, n) int64 or None
         How often the planned start of each job became later, and by how much in total, whole microseconds; None for
         policies without planned starts.
+    reserved : tuple of PlannedWindow
+        Reservations of nodes.
     """
 
     job: IntArray
@@ -406,6 +411,7 @@ class Interruptions:
     kept: KeptWork | None = None
     suspended: IntArray | None = None
     moved: IntArray | None = None
+    reserved: tuple[PlannedWindow, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -620,7 +626,7 @@ class Record:
         first submission.
         """
         first = self.start_us.copy()
-        if self.promises is not None:
+        if self.promises is not None and self.tasks is None:
             np.minimum.at(first, self.promises.killed, self.promises.killed_start_us)
         if self.beyond is not None:
             np.minimum.at(first, self.beyond.job, self.beyond.start_us)
@@ -751,9 +757,9 @@ class Record:
 
     @property
     def kills(self) -> IntArray:
-        """Number of times that each job was killed and restarted later."""
+        """Number of times that each job (task of DAG jobs) was killed and restarted later."""
         killed = np.zeros(0, dtype=np.int64) if self.promises is None else self.promises.killed
-        return np.bincount(killed, minlength=len(self))
+        return np.bincount(killed, minlength=len(self.given))
 
     @property
     def by_class(self) -> bool:
@@ -762,8 +768,9 @@ class Record:
 
     @property
     def preemptions(self) -> IntArray:
-        """Number of times that each job was stopped or suspended for another one."""
-        found, stopped = self.interruptions, self.kills + (self.status == Status.preempted)
+        """Number of times that each job (task of DAG jobs) was stopped or suspended for another one."""
+        status = self.status if self.tasks is None else self.tasks.status
+        found, stopped = self.interruptions, self.kills + (status == Status.preempted)
         if found is not None and found.suspended is not None:
             np.add.at(stopped, found.suspended[0], 1)
         return np.asarray(stopped, dtype=np.int64)
@@ -791,9 +798,11 @@ class Record:
         parts: dict[str, Any] = {"interruptions": replace(found, **runs, suspended=None)}
         if (cut := self.promises) is not None:
             parts["promises"] = replace(cut, killed_start_us=last(cut.killed, cut.killed_start_us))
+        own = self if self.tasks is None else self.tasks
+        start = last(np.arange(len(own.start_us)), own.start_us)
+        start = np.where(own.status == Status.waiting, NEVER, start)  # still suspended
         if self.tasks is None:
-            return replace(self, start_us=last(np.arange(len(self)), self.start_us), **parts)
-        start = last(np.arange(len(self.tasks.start_us)), self.tasks.start_us)
+            return replace(self, start_us=start, **parts)
         return replace(self, tasks=replace(self.tasks, start_us=start), **parts)
 
     @property
@@ -803,7 +812,7 @@ class Record:
             return np.zeros(len(self))
         cut = self.promises
         held = seconds(cut.killed_end_us - cut.killed_start_us)
-        times = np.zeros(len(self))
+        times = np.zeros(len(self.given))
         np.add.at(times, cut.killed, held)
         return self.given * times
 
@@ -833,7 +842,10 @@ class Record:
     def _parts(self, rows: Any) -> dict[str, Any]:
         """Return the optional columns (DAG jobs, promises and others) for the jobs in *rows*."""
         parts: dict[str, Any] = {"until_us": self.until_us, "capacity": self.capacity}
-        for name in ("promises", "reasons", "beyond", "predictions", "requested", "interruptions"):
+        of_jobs = ["reasons", "beyond", "predictions", "requested"]
+        if self.tasks is None:
+            of_jobs += ["promises", "interruptions"]
+        for name in of_jobs:
             if (part := getattr(self, name)) is not None:
                 parts[name] = part.select(rows)
         for name in ("reason", "cores_used", "logged_submit_us", "critical_path"):
@@ -843,6 +855,8 @@ class Record:
             kept = self.workload.tasks.rows_of(rows)
             if self.interruptions is not None:
                 parts["interruptions"] = self.interruptions.select(kept)
+            if self.promises is not None:
+                parts["promises"] = self.promises.select(rows, kept)
             task = self.tasks
             names = ("ready_us", "start_us", "end_us", "status", "cluster")
             columns: dict[str, Any] = {name: getattr(task, name)[kept] for name in names}

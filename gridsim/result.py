@@ -187,7 +187,7 @@ class Result:
                 columns["granted"], columns["offer"] = seconds(promises.granted_us), seconds(promises.offer_us)
             if not record.by_class:
                 columns["kills"], columns["lost_core_seconds"] = record.kills, record.lost
-            if (promises.cancelled_by < NEVER).any():
+            if record.tasks is None and (promises.cancelled_by < NEVER).any():
                 columns["cancelled_by"] = self._numbers(promises.cancelled_by)
             if promises.guarantees:
                 columns["artificial_doublings"] = promises.doublings
@@ -210,14 +210,7 @@ class Result:
         record, found = self.record, self.record.interruptions
         if found is None or record.tasks is not None:
             return {}
-        earlier = np.bincount(record.earlier_runs()[0], minlength=len(record))
-        columns: dict[str, npt.NDArray[Any]] = {
-            "first_start": seconds(record.first_start_us),
-            "runs": earlier + record.ran,
-            "restarts": found.restarts + (record.status == Status.failed),
-        }
-        if record.by_class:
-            columns["preemptions"] = record.preemptions
+        columns: dict[str, npt.NDArray[Any]] = {"first_start": seconds(record.first_start_us), **self._run_counts()}
         if found.suspended is not None:
             columns["suspended"] = self._suspended_seconds
         columns["useful_core_seconds"] = useful_core_seconds(record)
@@ -225,6 +218,8 @@ class Result:
             checkpoint, restart = overhead_core_seconds(record)
             columns["checkpoint_core_seconds"], columns["restart_core_seconds"] = checkpoint, restart
         columns["lost_core_seconds"] = lost_core_seconds(record)
+        if found.reserved and "reservation" in record.workload.labels:
+            columns["reservation"] = record.workload.labels["reservation"]
         if found.moved is not None:
             columns["moved"], columns["moved_by"] = found.moved[0], seconds(found.moved[1])
         return columns
@@ -252,7 +247,21 @@ class Result:
             "estimate": seconds(tasks.estimate),
             "rank": np.full(len(tasks), np.nan) if record.rank is None else seconds(record.rank),
             "status": times.status_names,
+            **self._run_counts(),
             **({} if self.workload.demands is None else columns_of(self.workload.demands)),
+        }
+
+    def _run_counts(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns of the numbers of runs of jobs (tasks of DAG jobs); none without failures and classes."""
+        record, found = self.record, self.record.interruptions
+        if found is None:
+            return {}
+        own = record if record.tasks is None else record.tasks
+        earlier = np.bincount(record.earlier_runs()[0], minlength=len(record.given))
+        return {
+            "runs": earlier + (own.end_us < NEVER),
+            "restarts": found.restarts + (own.status == Status.failed),
+            **({"preemptions": record.preemptions} if record.by_class else {}),
         }
 
     @property
@@ -283,10 +292,8 @@ class Result:
         spent = spent_in_runs(record)
         if len(row) == len(np.unique(row)) and found.kept is None and found.suspended is None:
             return {}
-        job = row if self.workload.tasks is None else self.workload.tasks.job_rows()[row]
         return {
-            "job": self.workload.job[job],
-            **({} if self.workload.tasks is None else {"task": self.tasks["task"][row]}),
+            **self._owners(row),
             "run": numbered_runs(row, start),
             "start": seconds(start),
             "end": seconds(end),
@@ -304,13 +311,13 @@ class Result:
     def suspensions(self) -> dict[str, npt.NDArray[Any]]:
         """Columns of suspensions: job, start of the stretch before, begin and end (s), and *by*, the preempting job."""
         found = self.record.interruptions
-        if found is None or found.suspended is None or self.record.tasks is not None:
+        if found is None or found.suspended is None:
             return {}
         job, _, since, until, by = found.suspended[:, np.lexsort((found.suspended[2], found.suspended[0]))]
         stretches = self.record.in_stretches.interruptions
         assert stretches is not None
         return {
-            "job": self.workload.job[job],
+            **self._owners(job),
             "start": seconds(stretches.start_us[len(found.job) :]),
             "from": seconds(since),
             "until": seconds(until),
@@ -361,13 +368,11 @@ class Result:
 
         Memory in MiB, GPUs as thousandths by number (``0:500 3:1000``); none on machines without nodes.
         """
-        held, tasks = self.record.allocations, self.workload.tasks
+        held = self.record.allocations
         if held is None:
             return {}
-        job = held.job if tasks is None else tasks.job_rows()[held.job]
         return {
-            "job": self.workload.job[job],
-            **({} if tasks is None else {"task": self.tasks["task"][held.job]}),
+            **self._owners(held.job),
             "run": held.run,
             "node": np.array((*held.nodes, ""))[held.node],
             "tasks": held.tasks,
@@ -377,8 +382,17 @@ class Result:
             "end": seconds(held.end_us),
         }
 
+    def _owners(self, rows: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """Columns of the jobs in some rows, and of the tasks of DAG jobs."""
+        tasks = self.workload.tasks
+        if tasks is None:
+            return {"job": self.workload.job[rows]}
+        return {"job": self.workload.job[tasks.jobs_of(rows)], "task": self.tasks["task"][rows]}
+
     def _numbers(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Return the numbers of the jobs in some rows as text, empty for no job."""
+        """Return the numbers of the jobs in some rows (of tasks for DAG jobs) as text, empty for no job."""
+        if self.workload.tasks is not None:
+            rows = self.workload.tasks.jobs_of(rows)
         known = (rows >= 0) & (rows < len(self.workload))
         return np.where(known, self.workload.job[np.where(known, rows, 0)].astype(str), "")
 
@@ -584,7 +598,7 @@ class Result:
             if columns:
                 write_table(folder / f"{name}.{table}", columns)
         (folder / NAMES).unlink(missing_ok=True)
-        if len((names := _names(self.workload))["name"]):
+        if len((names := _names(self.workload, *({"reservation"} & self._interrupted().keys())))["name"]):
             write_table(folder / NAMES, names)
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
@@ -635,11 +649,11 @@ def _named_labels(workload: Workload) -> list[str]:
     return [name for name in known if name in workload.labels and (name in numbers or workload.names.get(name))]
 
 
-def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
-    """Return label, number and name of each user, account and so on that has jobs, if the workload has names."""
+def _names(workload: Workload, *more: str) -> dict[str, npt.NDArray[Any]]:
+    """Return label, number and name of each user, account and so on (*more* labels) that has jobs, if it has one."""
     rows = [
         (label, value, workload.names[label][value])
-        for label in _named_labels(workload)
+        for label in (*_named_labels(workload), *more)
         for value in np.unique(workload.labels[label]).tolist()
         if 0 <= value < len(workload.names.get(label, ())) and workload.names[label][value]
     ]

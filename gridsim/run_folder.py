@@ -78,7 +78,7 @@ _WHOLES = (
     *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "eligible", "free", "pool", "kills", "tasks"),
     *("gpu", "min_nodes", "max_nodes", "tasks_per_node", "exclusive", "corrections", "guarantee_broken"),
     *("user", "group", "account", "partition", "qos", "run", "runs", "restarts", "moved"),
-    *("priority", "preemptions"),
+    *("priority", "preemptions", "reservation"),
 )
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_TIMES, float),

@@ -213,8 +213,8 @@ def _with_reservations(
         "jobs of several sizes": requests.moldable is not None,
         "predicted run times": can.predicts or can.oracle,
         "guaranteed deadlines": can.guarantees,
-        "preemption": can.preempts is not None,
         "slurm, which has those of its parameter reservations": can.site,
+        "preemption by rules of a site": can.preempts not in (None, PRIORITY),
         f"the scheduler {name_of(policy)}": not is_own(cluster.scheduler),
     }
     if found := [name for name, there in refused.items() if there]:

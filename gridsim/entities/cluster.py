@@ -259,7 +259,7 @@ class Cluster:
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
-        self._suspended: dict[int, tuple[int, int]] = {}  # since when, and for which request
+        self._suspended = outcome.asleep
         self._paused: dict[int, int] = {}  # time for which running requests were suspended
         self._suspends = bool(getattr(scheduler, "suspends", False))
         self._places: dict[int, Placement] = {}  # of requests that can be suspended
@@ -323,6 +323,11 @@ class Cluster:
     def all_absent(self) -> bool:
         """True if no node is present or known to return."""
         return self.machine.all_absent
+
+    @property
+    def awaited(self) -> bool:
+        """True if a request waits on a cluster of the run, or a user process waits for resources of this one."""
+        return WAITING in self._state or bool(self.machine.get_queue)
 
     @property
     def unfinished(self) -> int:
@@ -493,7 +498,7 @@ class Cluster:
         self._suspended[request] = now, by
         self._state[request] = WAITING
         self.machine.suspend(request)
-        self._outcome.placed.end(request, now)
+        self._outcome.placed.begin(request, self._places[request], self._first_node, now, "suspended")
         if self._load is not None:
             self._load.enqueue(request)
 
@@ -509,7 +514,7 @@ class Cluster:
         self._awake(request, now)
         began = self._start[request] + self._paused[request]
         self.machine.resume(request, began + self._estimate[request])
-        self._outcome.placed.begin(request, self._places[request], self._first_node, now, resumed=True)
+        self._outcome.placed.begin(request, self._places[request], self._first_node, now, "resumed")
         self._state[request] = RUNNING
         if self._load is not None:
             self._load.dequeue(request)

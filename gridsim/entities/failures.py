@@ -87,8 +87,8 @@ class Breakdowns:
                 self._add(window)
         self._expect()
 
-    def absences(self) -> tuple[tuple[str, ...], int, IntArray]:
-        """Return the names of all nodes, the number of GPUs, and all absences so far in order of time.
+    def absences(self) -> tuple[tuple[str, ...], int, IntArray, tuple[PlannedWindow, ...]]:
+        """Return the names of all nodes, the number of GPUs, all absences so far in order of time, and reservations.
 
         Returns
         -------
@@ -98,6 +98,8 @@ class Breakdowns:
             Number of GPUs.
         absences : (5, f) int64
             Index of the node, number of the GPU, reason, begin and end.
+        reserved : tuple of PlannedWindow
+            Reservations.
         """
         first = np.cumsum([0, *(len(each.nodes) for each in self._machines.capacities)]).tolist()
         present = [(self._since[key], max(ends), *key, FAILURE) for key, ends in self._until.items() if ends]
@@ -108,7 +110,8 @@ class Breakdowns:
         rows = sorted((*self._past, *present))
         table = [(first[cluster] + part[0], part[1], reason, down, up) for down, up, cluster, part, reason in rows]
         gpus = sum(int(each.gpus.sum()) for each in self._machines.capacities)
-        return self._machines.nodes, gpus, np.array(table, dtype=np.int64).reshape(-1, 5).T
+        reserved = tuple(window for window, _ in self._windows if window.kind == "reservation")
+        return self._machines.nodes, gpus, np.array(table, dtype=np.int64).reshape(-1, 5).T, reserved
 
     @property
     def lost_part(self) -> bool:
@@ -118,7 +121,9 @@ class Breakdowns:
 
     @property
     def _returning(self) -> bool:
-        """True if an absent node or GPU returns, or members wait for a reservation."""
+        """True if requests wait, and an absent node or GPU returns, or members wait for a reservation."""
+        if not any(cluster.awaited for cluster in self._clusters):  # on many nodes, some are absent at any time
+            return False
         reserved = self._clusters[0].reserved
         return (
             bool(self._ups)

@@ -45,7 +45,9 @@ class Outcome:
     cut : list of tuple
         Stopped runs: request, start, end, and the request that they were stopped for.
     suspended : list of tuple
-        Suspensions of runs that are over: request, start of the run, begin, end, and the request they were for.
+        Suspensions that are over: request, start of the run, begin, end, and the request they were for.
+    asleep : dict of int to tuple
+        Suspended requests: since when, and for which request.
     interrupted : list of tuple or None
         Runs stopped by the machine, after which the request was queued again: request, start, end, and the reason, a
         number of `gridsim.record.REASONS`; None in a run without failures.
@@ -84,6 +86,7 @@ class Outcome:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
         self.suspended: list[tuple[int, int, int, int, int]] = []
+        self.asleep: dict[int, tuple[int, int]] = {}
         self.interrupted: list[tuple[int, int, int, int]] | None = None
         self.kept: list[tuple[int, ...]] | None = [] if several else None
         self.ended: npt.NDArray[np.int8] = np.full(n, -1, dtype=np.int8)

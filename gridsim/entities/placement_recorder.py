@@ -32,10 +32,14 @@ class PlacementRecorder:
             self._amounts.setdefault(name, array("q"))
         return first
 
-    def begin(self, request: int, placement: Placement, first: int, now: int, *, resumed: bool = False) -> None:
-        """Record that a request starts, or resumes, at a placement on a cluster whose first node is number *first*."""
+    def begin(self, request: int, placement: Placement, first: int, now: int, how: str = "") -> None:
+        """Record that a request starts at a placement on a cluster whose first node is number *first*.
+
+        *how* is ``suspended`` for a run that keeps all but its cores, and ``resumed`` after that.
+        """
+        self.end(request, now)
         self._running[request] = len(self._request)
-        if resumed:
+        if how:
             self._resumed.add(len(self._request))
         node, tasks, row = placement.node, placement.tasks, len(self._node)
         count = len(node)
@@ -46,7 +50,8 @@ class PlacementRecorder:
         self._node.extend([first + each for each in node] if first else node)
         self._tasks.extend(tasks if len(tasks) else [UNKNOWN_TASKS] * count)
         for name, column in self._amounts.items():
-            column.extend(placement.amounts.get(name, [0] * count))
+            none = how == "suspended" and name == "cores"
+            column.extend([0] * count if none else placement.amounts.get(name, [0] * count))
         for held in placement.gpus:
             self._gpus.extend((row, gpu, share) for gpu, share in held)
             row += 1

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from gridsim.entities.outcome import DONE, NEW, RUNNING, Outcome
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
-from gridsim.model.workload import Workload
+from gridsim.model.windows import PlannedWindow
+from gridsim.model.workload import PRIORITY, Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
 from gridsim.record import (
@@ -37,7 +38,7 @@ def build_record(
     schedulers: Sequence[Any],
     critical_path: IntArray | None,
     until: int | None = None,
-    absences: tuple[tuple[str, ...], int, IntArray] | None = None,
+    absences: tuple[tuple[str, ...], int, IntArray, tuple[PlannedWindow, ...]] | None = None,
 ) -> Record:
     """Build the record of a run: rows of jobs, and of tasks if jobs have several.
 
@@ -46,7 +47,7 @@ def build_record(
     until : int, optional
         Time at which the run is paused, whole microseconds; only jobs submitted by then are in the record.
     absences : tuple, optional
-        Names of nodes, number of GPUs, and absences (`gridsim.entities.failures.Breakdowns.absences`).
+        Names of nodes, number of GPUs, absences, and reservations (`gridsim.entities.failures.Breakdowns.absences`).
     """
     start, end, status = outcome.start, outcome.end, outcome.status
     used = None if workload.moldable is None else outcome.cores
@@ -74,6 +75,7 @@ def build_record(
         begins, submit = workload.tasks.first[:-1], workload.submit
         more["tasks"] = TaskRecord(requests.ready, start, end, status, outcome.cluster, used)
         more |= {"critical_path": critical_path, "rank": requests.rank}
+        more["promises"] = _stopped_tasks(outcome, schedulers, len(workload))
         columns = (
             np.minimum.reduceat(start, begins),
             np.maximum.reduceat(end, begins),
@@ -82,15 +84,19 @@ def build_record(
         )
     if outcome.interrupted is not None:
         job, began, ended, reason = np.array(outcome.interrupted, dtype=np.int64).reshape(-1, 4).T
-        names, gpus, parts = absences or ((), 0, np.zeros((5, 0), dtype=np.int64))
+        names, gpus, parts, reserved = absences or ((), 0, np.zeros((5, 0), dtype=np.int64), ())
         runs = (job, began, ended, reason.astype(np.int8), outcome.ended)
         kept = None
         if outcome.kept is not None:
             kept = KeptWork(*np.array(outcome.kept, dtype=np.int64).reshape(-1, 6).T)
-        asleep = np.array(outcome.suspended, dtype=np.int64).reshape(-1, 5).T if outcome.suspended else None
+        now = int(end[end < NEVER].max(initial=0)) if until is None else until
+        spans = [(row, int(start[row]), since, now, by) for row, (since, by) in outcome.asleep.items()]
+        spans = [*outcome.suspended, *spans]
+        asleep = np.array(spans, dtype=np.int64).reshape(-1, 5).T if spans else None
         node, gpu, kind, down, up = parts
         moved = _moved(schedulers)
-        more["interruptions"] = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep, moved)
+        made = Interruptions(*runs, names, gpus, node, gpu, kind, down, up, kept, asleep, moved, reserved)
+        more["interruptions"] = made
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None
@@ -151,6 +157,15 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     if guarantees and outcome.interrupted is not None:
         more["broken_at_us"], more["broken_by"] = _broken(outcome, outcome.interrupted, schedulers)
     return replace(found, **more, killed_by=by, cancelled_by=outcome.cancelled_by)
+
+
+def _stopped_tasks(outcome: Outcome, schedulers: Sequence[Any], jobs: int) -> Promises | None:
+    """Return the runs of tasks that were stopped for a higher class; None without classes. Nothing is guaranteed."""
+    found = _promises(outcome, schedulers)
+    if found is None or found.preempts_by != PRIORITY:
+        return None
+    none, zero = np.full(jobs, NEVER, dtype=np.int64), np.zeros(jobs, dtype=np.int64)
+    return replace(found, granted_us=none, offer_us=none, doublings=zero, broken=zero > 0, guarantees=False)
 
 
 def _broken(outcome: Outcome, interrupted: Sequence[tuple[int, ...]], schedulers: Sequence[Any]) -> tuple[Any, Any]:

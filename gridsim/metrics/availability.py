@@ -32,7 +32,8 @@ def lost_core_seconds(record: Record) -> FloatArray:
     job, began, ended = record.earlier_runs()
     np.add.at(held, job, ended - began)
     if record.interruptions is not None and (asleep := record.interruptions.suspended) is not None:
-        np.subtract.at(held, asleep[0], asleep[3] - asleep[2])
+        over = (asleep[1] != start[asleep[0]]) | (end[asleep[0]] < NEVER)  # of runs that have ended
+        np.subtract.at(held, asleep[0][over], (asleep[3] - asleep[2])[over])
     checkpoint, restart = overhead_core_seconds(record)
     return record.given * seconds(held) - useful_core_seconds(record) - checkpoint - restart
 

@@ -76,7 +76,10 @@ def cut_runs(record: Record) -> CutRuns:
     if record.by_class:
         row, *_, reason, by = runs_of(record)
         cut = np.flatnonzero(np.array(reason) == PREEMPTED)
-        return CutRuns(row[cut], by[cut], record.given[row[cut]] * seconds(spent_in_runs(record).lost[cut]))
+        lost = record.given[row[cut]] * seconds(spent_in_runs(record).lost[cut])
+        tasks = record.workload.tasks
+        job, by = (each[cut] if tasks is None else tasks.jobs_of(each[cut]) for each in (row, by))
+        return CutRuns(job, by, lost)
     over = np.flatnonzero(promises.cancelled_by != NEVER)
     job = np.concatenate([promises.killed, over])
     held = np.concatenate(

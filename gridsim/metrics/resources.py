@@ -69,7 +69,7 @@ def held(record: Record, resource: str, *, used: bool = False) -> Held:
     else:
         amount = pieces.amounts.get(resource, np.zeros(len(pieces), dtype=np.int64))
         most = capacity.amounts[resource]
-    whole_nodes = asked.exclusive[pieces.job]
+    whole_nodes = asked.exclusive[pieces.job] & ~(pieces.asleep & (resource == "cores"))
     if used and total is not None and whole_nodes.any():
         by_task = total[pieces.job] * pieces.tasks // np.maximum(asked.tasks[pieces.job], 1)
         amount = np.where(whole_nodes, by_task, amount)

@@ -41,7 +41,7 @@ class Allocations:
     gpu_row, gpu, gpu_share : (g,) int64
         GPUs: row of these columns, number of the GPU on its node, thousandths held.
     resumed : (k,) bool or None
-        Rows in which a run resumes after a suspension; None for none.
+        Rows in which a run is suspended, with 0 cores and what it keeps, or resumes after that; None for none.
     """
 
     nodes: tuple[str, ...]
@@ -62,6 +62,12 @@ class Allocations:
 
     def __repr__(self) -> str:
         return f"<Allocations: {len(self):,} pieces on {len(self.nodes):,} nodes>"
+
+    @property
+    def asleep(self) -> npt.NDArray[np.bool_]:
+        """Mask of the rows with what suspended runs keep."""
+        none = np.zeros(len(self), dtype=np.bool_)
+        return none if self.resumed is None else self.resumed & (self.amounts.get("cores", self.run) == 0)
 
     def select(self, rows: Any, count: int) -> Allocations:
         """Return the allocations of some of *count* jobs (mask, slice or indices)."""

@@ -273,6 +273,10 @@ class Tasks:
         """Return the row of the job of each task."""
         return np.repeat(np.arange(self.jobs), np.diff(self.first))
 
+    def jobs_of(self, rows: IntArray) -> IntArray:
+        """Return the row of the job of each of these tasks; -1 for -1."""
+        return np.append(self.job_rows(), -1)[rows]
+
     def successors(self, row: int) -> IntArray:
         """Return the rows of the tasks that depend on this one."""
         return self.edge_to[self.edge_first[row] : self.edge_first[row + 1]]

@@ -17,7 +17,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.schedules import STOPPED, cut_runs_of
-from gridsim.record import Record
+from gridsim.record import REASONS, Record
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
 MOST_BANDS = 10
@@ -240,7 +240,7 @@ class Axis(NamedTuple):
 
 
 def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, ...]:
-    """Return the rows of absent nodes and GPUs: first row, number of rows, reason (`REASONS`), begin and end, µs."""
+    """Return the rows of absent and reserved nodes: first row, number of rows, reason (`REASONS`), begin, end."""
     found = record.interruptions
     if found is None or record.capacity is None or found.names != record.capacity.nodes:
         return tuple(np.zeros(0, dtype=np.int64) for _ in range(5))
@@ -249,9 +249,29 @@ def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, ...]:
     there = np.flatnonzero((place[found.node] >= 0) & ((found.gpu < 0) | (axis.resource == GPU)))
     node, gpu = place[found.node[there]], found.gpu[there]
     one = WHOLE_GPU // axis.unit  # rows of a GPU
-    low = (np.cumsum(axis.rows) - axis.rows)[node] + np.where(gpu < 0, 0, gpu * one)
-    size = np.where(gpu < 0, axis.rows[node], one)
-    return low, size, found.kind[there], found.down_us[there], found.up_us[there]
+    base = np.cumsum(axis.rows) - axis.rows
+    low = base[node] + np.where(gpu < 0, 0, gpu * one)
+    rows = zip(
+        low,
+        np.where(gpu < 0, axis.rows[node], one),
+        *(each[there] for each in (found.kind, found.down_us, found.up_us)),
+        strict=True,
+    )
+    reserved = [
+        (
+            base[at],
+            axis.rows[at] if it.node_cores is None else min(it.node_cores // axis.unit, axis.rows[at]),
+            REASONS.index(it.kind),
+            it.begin,
+            it.over,
+        )
+        for it in found.reserved
+        if it.begin < it.over and (it.node_cores is None or axis.resource == _CORES)
+        for at in place[[found.names.index(name) for name in it.nodes]].tolist()
+        if at >= 0
+    ]
+    table = np.array([*rows, *reserved], dtype=np.int64).reshape(-1, 5)
+    return tuple(table.T)
 
 
 class _Pieces(NamedTuple):
@@ -378,7 +398,8 @@ def _kind(capacity: Capacity, node: int) -> tuple[object, ...]:
 def _held(record: Record, pieces: _Pieces, rows: IntArray, unit: int) -> Held:
     """Return the rows of each job in its last run, with adjacent ones as one piece, and those of its earlier runs."""
     held: Any = record.allocations
-    times = held.start_us[pieces.row], held.end_us[pieces.row]
+    until = NEVER if record.until_us is None else record.until_us
+    times = held.start_us[pieces.row], np.minimum(held.end_us[pieces.row], until)
     of = held.job[pieces.row]
     found = placed(*times, pieces.amount // unit, pieces.of, rows.tolist(), job=record.workload.job[of])
     piece = np.repeat(np.arange(len(of)), np.diff(found.offset))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import WHOLE_GPU, Capacity
-from gridsim.model.time import IntArray, seconds
+from gridsim.model.time import NEVER, IntArray, seconds
+from gridsim.model.windows import PlannedWindow
 from gridsim.testing.violation import Violation, marked
 
 Mask = npt.NDArray[np.bool_]
@@ -81,6 +82,47 @@ def on_failed_nodes(held: Allocations, failures: Failed, tolerance: int, limit: 
     yield from marked(
         "on-absent-node", bad, held.job, held.start_us, limit, lambda row: f"on {held.nodes[held.node[row]]}"
     )
+
+
+def outside_reservations(
+    held: Allocations,
+    named: Sequence[str],
+    windows: Sequence[PlannedWindow],
+    capacity: Capacity,
+    tolerance: int,
+    limit: int,
+    *,
+    kill: bool,
+) -> Iterator[Violation]:
+    """Yield violations of reservations.
+
+    Parameters
+    ----------
+    named : sequence of str
+        The reservation that the job of each piece names; empty for none.
+    windows : sequence of PlannedWindow
+        The reservations.
+    kill : bool
+        Whether jobs end at their walltimes; otherwise their ends are unknown to a scheduler, and are not checked.
+    """
+    names, start, end = np.array([*held.nodes, ""])[held.node], held.start_us, held.end_us
+    ids, inside = np.array(named), np.zeros(len(held), dtype=np.bool_)
+    for window in windows:
+        there = np.isin(names, window.nodes)
+        mine = there & (ids == window.id) & (start >= window.begin - tolerance) & (start < window.over)
+        inside |= mine & ((end <= window.end + tolerance) | (not kill))
+    member = np.isin(ids, [window.id for window in windows])
+    yield from marked("outside-reservation", member & ~inside, held.job, start, limit)
+    for window in windows if kill else ():
+        others = np.isin(names, window.nodes) & (ids != window.id) & (start >= window.announced)  # earlier ones stay
+        rows = np.flatnonzero(others & (start < window.over) & (end > window.begin))
+        most = capacity.amounts["cores"] - (window.node_cores or NEVER)
+        place = {name: at for at, name in enumerate(capacity.nodes)}
+        key = np.array([place[name] for name in names[rows]], dtype=np.int64)
+        holds = (held.job[rows], np.maximum(start[rows], window.begin), np.minimum(end[rows], window.over))
+        amount = np.maximum(held.amounts["cores"][rows], window.node_cores is None)
+        labels = [f"cores of node {name} beside reservation {window.id}" for name in capacity.nodes]
+        yield from oversubscribed("reserved-node", holds, key, amount, np.maximum(most, 0), labels, tolerance, limit)
 
 
 class _Checks:

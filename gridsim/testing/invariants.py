@@ -15,13 +15,15 @@ import numpy.typing as npt
 
 from gridsim.errors import CheckFailed, InputError
 from gridsim.metrics.availability import runs_of, spent_in_runs
+from gridsim.metrics.groups import called
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
+from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import Workload
 from gridsim.record import FAILURE, REASONS, SAVED, Record, Status
-from gridsim.testing.allocation_checks import Failed, Runs, misplaced, on_failed_nodes
+from gridsim.testing.allocation_checks import Failed, Runs, misplaced, on_failed_nodes, outside_reservations
 from gridsim.testing.demand_checks import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
 
@@ -92,6 +94,8 @@ class Schedule:
         Allocations of jobs, with job numbers instead of rows.
     failed : Failed or None
         Failures of nodes.
+    reserved : sequence of PlannedWindow
+        Reservations of nodes.
     asleep : (3, s) int64 or None
         Suspensions: number of the job, begin and end, whole microseconds; None for none.
     source : str
@@ -121,6 +125,7 @@ class Schedule:
     pieces: IntArray | None = None
     allocations: Allocations | None = None
     failed: Failed | None = None
+    reserved: Sequence[PlannedWindow] = ()
     asleep: IntArray | None = None
     source: str = "schedule"
 
@@ -129,40 +134,40 @@ class Schedule:
 
     @classmethod
     def of(cls, record: Record) -> Schedule:
-        """Return the schedule of a record, with its guarantees."""
-        promises = record.promises
+        """Return the schedule of a record, with its guarantees; of DAG jobs that of the tasks, numbered by row."""
+        promises, own = record.promises, record if record.tasks is None else record.tasks
+        numbers = record.workload.job if record.tasks is None else np.arange(len(own.start_us))
         job, start, end = record.earlier_runs()
-        beyond = record.beyond
+        beyond, guarantees = record.beyond, promises if record.tasks is None else None
         found = cls(
-            job=record.workload.job,
-            start=record.start_us,
-            end=record.end_us,
-            status=record.status.astype(np.int64),
-            cluster=record.cluster.astype(np.int64),
-            cores=None if record.cores_used is None else record.cores_used,
-            granted=None if promises is None else promises.granted_us,
-            broken=None if promises is None else promises.broken,
-            broken_at=None if promises is None else promises.broken_at_us,
-            cut_job=record.workload.job[job] if len(job) or promises is not None else None,
+            job=numbers,
+            start=own.start_us,
+            end=own.end_us,
+            status=own.status.astype(np.int64),
+            cluster=own.cluster.astype(np.int64),
+            cores=None if own.cores_used is None else own.cores_used,
+            granted=None if guarantees is None else guarantees.granted_us,
+            broken=None if guarantees is None else guarantees.broken,
+            broken_at=None if guarantees is None else guarantees.broken_at_us,
+            cut_job=numbers[job] if len(job) or promises is not None else None,
             cut_start=start if len(job) or promises is not None else None,
             cut_end=end if len(job) or promises is not None else None,
             cut_piece=None if beyond is None else np.arange(len(job)) >= len(job) - len(beyond.job),
             limit=None if beyond is None else beyond.limit_us,
-            allocations=None if record.allocations is None else _numbered(record.allocations, record.workload.job),
+            allocations=None if record.allocations is None else _numbered(record.allocations, numbers),
             failed=_failed(record),
+            reserved=() if record.interruptions is None else record.interruptions.reserved,
             source="record",
         )
-        if record.interruptions is None or record.tasks is not None:
+        if record.interruptions is None:
             return found
         if (asleep := record.interruptions.suspended) is not None:
-            found = replace(found, asleep=np.stack([record.workload.job[asleep[0]], asleep[2], asleep[3]]))
+            found = replace(found, asleep=np.stack([numbers[asleep[0]], asleep[2], asleep[3]]))
         row, start, end, reason, _ = runs_of(record)
         spent, saved = spent_in_runs(record), np.array(reason) == REASONS[SAVED]
         parts = Parts(spent.restart, spent.kept, spent.checkpoint, saved)
         saves = record.interruptions.kept is not None
-        return found.with_runs(
-            record.workload.job[row], start, end, parts if saves else None, np.array(reason) == "piece"
-        )
+        return found.with_runs(numbers[row], start, end, parts if saves else None, np.array(reason) == "piece")
 
     def with_runs(self, job: IntArray, start: IntArray, end: IntArray, parts: Parts | None, piece: Any) -> Schedule:
         """Return the schedule with all runs of jobs, of which it has the last ones; with *parts* if jobs can save.
@@ -222,11 +227,7 @@ def violations(
     """
     capacity = only_capacity(platform) if capacity is None else capacity
     if record.tasks is not None:
-        found = [*_of_tasks(record, platform, overrun, to_us(tolerance), limit, to_us(tick), capacity)]
-        if record.allocations is not None and record.workload.tasks is not None:
-            held = _numbered(record.allocations, record.workload.job[record.workload.tasks.job_rows()])
-            found += misplaced(held, None, capacity, to_us(tolerance), limit)
-        return found
+        return [*_of_tasks(record, platform, overrun, to_us(tolerance), limit, to_us(tick), capacity)]
     schedule = Schedule.of(record)
     if granted is not None:
         schedule = replace(schedule, granted=to_us(np.asarray(granted, dtype=float)))
@@ -306,6 +307,7 @@ class _Checks:
         self.schedule, self.workload, self.rows = schedule, workload, rows
         self.capacities, self.overrun, self.tolerance, self.limit = capacities, overrun, tolerance, limit
         self.known: Mask = rows >= 0
+        self.owner = schedule.job  # for tasks their DAG jobs
         at = np.where(self.known, rows, 0)
         self.started: Mask = schedule.start < NEVER
         self.ended: Mask = schedule.end < NEVER
@@ -395,7 +397,7 @@ class _Checks:
         cores = dict(zip(runs.job.tolist(), runs.cores.tolist(), strict=True))
         wide = np.array([cores.get(number, 0) for number in owner[first].tolist()], dtype=np.int64)
         found = np.flatnonzero(begin[first] < end[last])
-        kept = set(zip(job.tolist(), since.tolist(), strict=True))
+        kept = set(zip(job[until > since].tolist(), since[until > since].tolist(), strict=True))
         pairs = zip(held.job.tolist(), held.start_us.tolist(), strict=True)
         awake = np.flatnonzero(np.array([pair not in kept for pair in pairs], dtype=np.bool_))
         columns = (owner[first], begin[first], end[last], wide)
@@ -648,6 +650,32 @@ class _Checks:
         runs = Runs(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
         return runs, np.concatenate([self.rows[last], self.rows[row[cut]]])
 
+    def pieces(self, capacity: Capacity | None) -> Iterator[Violation]:
+        """Check allocations, and requests for nodes and pools."""
+        held, failed = self.schedule.allocations, self.schedule.failed
+        if held is not None:
+            awake, runs = self.stretches(held)
+            yield from misplaced(held, runs, capacity, self.tolerance, self.limit, awake)
+            if failed is not None:
+                yield from on_failed_nodes(held, failed, self.tolerance, self.limit)
+            if self.schedule.reserved and capacity is not None and "reservation" in self.workload.labels:
+                row, windows = _rows(held.job, self.workload), self.schedule.reserved
+                named = [called(self.workload, "reservation", value) for value in self.workload.labels["reservation"]]
+                how = {"kill": self.overrun == "kill"}
+                yield from outside_reservations(
+                    held,
+                    [(*named, "")[at] for at in row.tolist()],
+                    windows,
+                    capacity,
+                    self.tolerance,
+                    self.limit,
+                    **how,
+                )
+            held = awake
+        if capacity is not None:
+            of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, self.workload)
+            yield from self.demands(capacity, held, of_pieces)
+
     def demands(self, capacity: Capacity, held: Allocations | None, rows: IntArray) -> Iterator[Violation]:
         """Check requests for nodes and pools; *rows* has the row of the workload of each held piece."""
         demands = self.workload.demands
@@ -672,7 +700,7 @@ class _Checks:
         why[asked] = reasons(demands, self.rows[asked], capacity)
         impossible: Mask = why != ""
         # A DAG job is rejected because of a single task.
-        never = np.isin(self.schedule.job, self.schedule.job[impossible])
+        never = np.isin(self.owner, self.owner[impossible])
         fits = self.known & (self.status == Status.rejected) & ~never & (demands.plain[self.rows] == 0)
         fits &= ~self._names_reservation()
         fits &= not moldable_schedule  # jobs rejected at their requested size may fit at other sizes
@@ -742,17 +770,7 @@ def _check(
 ) -> list[Violation]:
     tolerance = max(tolerance, _rounding(schedule))
     checks = _Checks(schedule, workload, rows, capacities, overrun, tolerance, limit)
-    found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
-    held = schedule.allocations
-    if held is not None:
-        awake, runs = checks.stretches(held)
-        found += misplaced(held, runs, capacity, tolerance, limit, awake)
-        if schedule.failed is not None:
-            found += on_failed_nodes(held, schedule.failed, tolerance, limit)
-        held = awake
-    if workload.demands is not None and capacity is not None:
-        of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, workload)
-        found += checks.demands(capacity, held, of_pieces)
+    found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine(), *checks.pieces(capacity)]
     place = {kind: index for index, kind in enumerate((*KINDS, *PIECE_KINDS, *DEMAND_KINDS))}
     return sorted(found, key=lambda violation: place[violation.kind])
 
@@ -798,8 +816,9 @@ def _of_tasks(
     assert tasks is not None
     assert times is not None
     job = tasks.job_rows()
+    numbers, schedule = record.workload.job[job], Schedule.of(record)
     each = Workload(
-        job=record.workload.job[job],
+        job=schedule.job,
         submit=record.workload.submit[job],
         runtime=tasks.runtime,
         estimate=tasks.estimate,
@@ -809,27 +828,21 @@ def _of_tasks(
         demands=record.workload.demands,
     )
     cluster = times.cluster.astype(np.int64)
-    status = times.status.astype(np.int64)
-    schedule = Schedule(
-        each.job, times.start_us, times.end_us, cores=times.cores_used, status=status, cluster=cluster, source="record"
-    )
     clusters = [] if platform is None else list(platform.clusters())
     capacities = [cluster.cores for cluster in clusters] or [record.cores]
     checks = _Checks(schedule, each, np.arange(len(tasks)), capacities, overrun, tolerance, limit)
-    yield from (*checks.outcomes(), *checks.times(), *checks.machine())
-    if capacity is not None:
-        held = None if record.allocations is None else _numbered(record.allocations, each.job)
-        of_pieces = np.zeros(0, dtype=np.int64) if record.allocations is None else record.allocations.job
-        yield from checks.demands(capacity, held, of_pieces)
+    checks.owner = job
+    found = [*checks.outcomes(), *checks.times(), *checks.machine(), *checks.pieces(capacity)]
     if clusters:
         kinds = np.array([cluster.kind for cluster in clusters])
-        yield from checks.found("wrong-kind", checks.started & (kinds[cluster] != np.array(tasks.kinds)[tasks.kind]))
+        found += checks.found("wrong-kind", checks.started & (kinds[cluster] != np.array(tasks.kinds)[tasks.kind]))
     due = np.maximum(_due(record, platform, tick), times.ready_us)
-    early = checks.started & (times.start_us < due - tolerance)
-    yield from checks.found("starts-before-ready", early, times.start_us)
+    first = times.start_us if checks.schedule.first_start is None else checks.schedule.first_start
+    found += checks.found("starts-before-ready", checks.started & (first < due - tolerance), first)
+    yield from (replace(it, jobs=tuple(numbers[list(it.jobs)].tolist())) for it in found)
     if record.critical_path is not None and times.cores_used is None:  # on more cores a path may take less
         took = np.where(record.ran, record.end_us - record.workload.submit, NEVER)
-        short = took < record.critical_path - tolerance
+        short = (took < record.critical_path - tolerance) & ~np.isin(record.status, _STOPPED)
         yield from marked("below-critical-path", short, record.workload.job, None, limit)
 
 

@@ -25,10 +25,12 @@ from gridsim.model.failures import Failures, failures_from, read_trace, slurm_cl
 from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, to_us
+from gridsim.model.windows import PlannedWindow, planned, windows_from
 from gridsim.model.workload import Workload
 from gridsim.record import FAILURE, REASONS, SAVED, Status
 from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.scenario import jobs_of, transformed
+from gridsim.tables import read_names
 from gridsim.testing.allocation_checks import Failed
 from gridsim.testing.allocation_table import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Parts, Schedule, only_capacity, violations_of
@@ -98,7 +100,7 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
             if found.status is not None:
                 failed = read_run_table(path)["status"] == Status.failed.name
                 found = replace(found, status=np.where(failed, int(Status.failed), found.status))
-        return replace(found, allocations=_own_allocations(path))
+        return replace(found, allocations=_own_allocations(path), reserved=_reservations(path))
     if path.suffix == ".parquet":
         return _from_csv(_parquet(path), path, columns)
     text = _text(path)
@@ -198,8 +200,11 @@ def read_jobs(folder: str | Path) -> Workload:
     submit = columns.get("logged_submit", columns["submit"])
     submit = np.where(np.isnan(submit), columns["submit"], submit)
     deadline = columns.get("deadline", np.full(len(submit), np.nan))
+    labels = {"reservation": columns["reservation"]} if "reservation" in columns else {}
+    named = read_names(folder).get("reservation", {})
+    names = {"reservation": tuple(named.get(at, "") for at in range(max(named, default=-1) + 1))}
     with located(path):
-        return Workload.from_columns(
+        found = Workload.from_columns(
             job=columns["job"],
             cores=columns["cores"],
             demands=demands_of({name: column.tolist() for name, column in columns.items()}, columns["cores"].tolist()),
@@ -208,8 +213,10 @@ def read_jobs(folder: str | Path) -> Workload:
             estimate=columns["estimate"],
             deadline=np.where(np.isnan(deadline), np.inf, deadline) + submit - columns["submit"],
             cores_stated=run["platform"]["cores"],
+            labels=labels,
             provenance={"source": str(path), "jobs_read": len(submit), "cores_from": "run.json"},
         )
+    return replace(found, names=names) if named else found
 
 
 def nodes_of(schedule: str | Path) -> Capacity | None:
@@ -305,6 +312,20 @@ def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
         cut_end=np.concatenate([each.end for each in cut]),
         cut_piece=np.repeat([name == "pieces" for name in there], [len(each) for each in cut]),
     )
+
+
+def _reservations(folder: Path) -> tuple[PlannedWindow, ...]:
+    """Return the reservations of a run; none if the names of its jobs' reservations are not in the directory."""
+    run = find_run(folder) or {}
+    tables = run.get("options", {}).get("failures", {}).get("windows", [])
+    named = read_run_table(folder).get("reservation") if tables else None
+    if named is None or ((named >= 0).any() and "reservation" not in read_names(folder)):
+        return ()
+    nodes = nodes_of(folder)
+    if nodes is None:
+        return ()
+    windows = planned(windows_from(tables), nodes.nodes, run["workload"])
+    return tuple(it for it in windows if it.kind == "reservation")
 
 
 def _failed_nodes(path: Path) -> Failed:

@@ -51,6 +51,8 @@ PIECE_KINDS: Mapping[str, str] = {
     "unknown-node": "a piece is on a node, or a GPU of it, that the machine does not have",
     "node-oversubscribed": "more of a resource of a node was in use than the node has",
     "on-absent-node": "a run was on a node while that node had failed",
+    "outside-reservation": "a member of a reservation ran on other nodes or at another time",
+    "reserved-node": "other jobs held reserved cores of a node",
     "gpu-oversubscribed": "more than 1000 thousandths of a GPU were in use",
 }
 """Kinds for schedules with allocations (``allocations.csv``) only."""

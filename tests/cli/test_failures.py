@@ -78,7 +78,6 @@ mttr = "1h"
         (["compare", *SMALL, "--mtbf", "9h", "--failures", "t.csv"], "together with a trace"),
         (["compare", *SMALL, "--failures", "missing.csv"], "cannot be read"),
         (["compare", *SMALL, "--mtbf", "9h", "--engine", "compiled"], "compiled cannot run this: nodes can fail"),
-        (["compare", *SMALL, "--mtbf", "9h", "-p", "moldable-greedy"], "partition=Greedy"),
         (["compare", *SMALL, "--mtbf", "9h", "-p", "moldable-start"], "it chooses sizes of jobs; expected for example"),
     ],
 )

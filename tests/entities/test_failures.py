@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.errors import InputError
-from gridsim.metrics.availability import down_seconds, runs_of
+from gridsim.metrics.availability import down_seconds, runs_of, spent_in_runs
+from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import FailureModel, Failures, Machines
+from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.speedup import Amdahl, Linear
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.options import Run
@@ -332,3 +336,87 @@ def test_a_cluster_whose_nodes_are_all_lost_is_chosen_only_if_no_other_can_hold_
     record = _run(jobs, "easy", failures, grid, balancer=balancer)
     assert record.cluster.tolist() == [1, 1, 0]
     assert (record.start_us / 1e6).tolist() == [20, 30, 100]
+
+
+def test_failures_end_with_the_last_job_although_some_node_is_always_absent() -> None:
+    """On thousands of nodes there is no instant at which none is absent."""
+    machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=20, capacity={"cores": 4})])
+    model = FailureModel(mtbf=1000.0, mttr=500.0, scope="group", groups={f"n-{at}": [f"n-{at}"] for at in range(20)})
+    record = _run(_jobs(submit=[0, 100], runtime=[50, 300], cores=[4, 8]), "easy", Failures(models=[model]), machine)
+    assert record.interruptions is not None
+    assert (record.status_names == "completed").all()
+    assert record.interruptions.down_us.max() <= record.end_us.max() < (record.interruptions.up_us).max()
+    wide = _run(_jobs(submit=[0], runtime=[1], cores=[80]), "easy", Failures([(["n-3"], 0, 900)]), machine)
+    assert wide.start_us.tolist() == [900_000_000]  # it waits for a return
+
+
+def _moldable(seed: int, *, one_size: bool = False) -> gs.Workload:
+    rng = np.random.default_rng(seed)
+    n, each = 14, rng.integers(1, 3, 14)
+    runtime, tasks = rng.integers(4, 60, n), rng.integers(1, 5, n)
+    demands = gs.Demands.of(
+        [gs.Demand(tasks=int(of), each={"cores": int(cores)}) for of, cores in zip(tasks, each, strict=True)]
+    )
+    jobs = _jobs(
+        submit=np.sort(rng.integers(0, 120, n)),
+        runtime=runtime,
+        estimate=runtime + rng.integers(0, 30, n),
+        demands=demands,
+        labels={"user": rng.integers(1, 4, n)},
+    )
+    cores = jobs.cores
+    low, high = (cores, cores) if one_size else (each, np.minimum(8, cores * 3))
+    return replace(jobs, moldable=Moldable.of(cores, low, high, [Amdahl(0.1)]))
+
+
+@pytest.mark.parametrize("partition", ["greedy", "fair-share(wf=2)"])
+def test_jobs_whose_sizes_are_chosen_on_arrival_keep_them_after_failures(partition: str) -> None:
+    interrupted = sizes = 0
+    for seed in range(30):
+        models = [FailureModel(mtbf=150.0, mttr=20.0)]
+        saving = Checkpoints(4 if seed % 3 else None, cost=1 if seed % 3 else 0, restart=2)
+        more: dict[str, Any] = {"repair": "announced" if seed % 2 else "unknown", "checkpoints": saving}
+        failures = Failures(models=models, requeue="behind" if seed % 5 == 0 else "original", **more)
+        policy, how = f"planned?partition={partition}", {"seed": seed, "overrun": "extend"}
+        jobs = _moldable(seed)
+        record = _run(jobs, policy, failures, **how)
+        assert (record.status_names == "completed").all()
+        held, told = record.allocations, record.interruptions
+        assert held is not None
+        assert told is not None
+        sizes += int((record.given != jobs.cores).sum())
+        interrupted += len(told.job)
+        row, start, end, _, _ = runs_of(record)
+        spent = spent_in_runs(record)
+        assert (end - start == spent.restart + spent.kept + spent.checkpoint + spent.lost).all()
+        work = np.zeros(len(jobs), dtype=np.int64)
+        np.add.at(work, row, spent.kept)
+        assert jobs.moldable is not None
+        full = jobs.moldable.times_on(record.given, jobs.runtime, jobs.cores)
+        assert np.abs(work - full).max() <= len(row)  # each run rounds what is left to microseconds
+        # Every run has the size that was chosen on arrival.
+        runs = dict.fromkeys(zip(held.job.tolist(), held.run.tolist(), strict=True), 0)
+        for job, number, cores in zip(
+            held.job.tolist(), held.run.tolist(), held.amounts["cores"].tolist(), strict=True
+        ):
+            runs[job, number] += cores
+        assert all(cores == record.given[job] for (job, _), cores in runs.items())
+        for node, down, up in zip(told.node, told.down_us, told.up_us, strict=True):
+            assert not ((held.node == node) & (held.start_us < up) & (held.end_us > down)).any()
+        # Jobs of one size: the schedule is that of conservative.
+        single = _moldable(seed, one_size=True)
+        one = _run(single, policy, failures, **how)
+        other = _run(replace(single, moldable=None), "conservative", failures, **how)
+        assert one.end_us.tolist() == other.end_us.tolist()
+    assert interrupted > 30
+    assert sizes > 30
+
+
+def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_fastest_size() -> None:
+    jobs = _jobs(submit=[5], runtime=[80], cores=[1])
+    jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [1], [8], [Linear()]))
+    record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(4)], 0, 30)]))
+    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([8], [30], [40])
+    # With one node left, the sizes that need others have no start.
+    record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(3)], 0, math.inf)]))
+    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([2], [5], [45])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gridsim as gs
+from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.metrics.availability import runs_of
 from gridsim.model.failures import Failures
@@ -165,7 +166,6 @@ def test_a_reservation_announced_in_a_world_without_other_windows(policy: str) -
     ("policy", "more", "what"),
     [
         ("easy?predict=recent", {}, "predicted run times"),
-        ("easy?preempt=requeue", {"priority": [0, 1]}, "preemption"),
         ("easy", {"platform": "grid"}, "several clusters"),
         ("easy", {"tasks": True}, "DAG jobs"),
     ],
@@ -175,8 +175,6 @@ def test_what_reservations_do_not_support(policy: str, more: dict[str, Any], wha
     if "platform" in more:
         specs = [replace(next(iter(FOUR.clusters())), name=name) for name in ("a", "b")]
         platform = gs.Platform(RouterSpec("top", tuple(specs)))
-    if "priority" in more:
-        jobs = replace(jobs, labels={**jobs.labels, "priority": np.array(more["priority"])})
     if "tasks" in more:
         chain = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
         jobs = gs.Workload.from_tasks(chain, submit=[0])
@@ -216,3 +214,84 @@ def test_interrupted_members_return_to_their_reservation_or_are_cancelled() -> N
     found = [*zip(row.tolist(), (start / 1e6).tolist(), (end / 1e6).tolist(), reason, strict=True)]
     assert found[:2] == [(0, 10, 15, "failure"), (0, 16, 26, "completed")]
     assert record.status_names.tolist() == ["completed", "completed"]
+
+
+@pytest.mark.parametrize("policy", POLICIES[:5])
+def test_validate_checks_members_and_others(policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = _jobs(
+        ["", "r", "r", ""],
+        ["bob", "ann", "ann", "ann"],
+        submit=[0, 1, 2, 3],
+        runtime=[9, 20, 10, 30],
+        cores=[16, 8, 8, 8],
+    )
+    for cores in (None, 3):
+        options = Run(failures=Failures(windows=[_reserved(["n-[0-1]"], 10, 41, node_cores=cores)]))
+        if cores:
+            jobs = replace(jobs, cores=np.array([16, 6, 6, 8]), demands=None)
+        gs.simulate(jobs, platform=FOUR, policy=policy, options=options).write(tmp_path)
+        assert "reservation" in (tmp_path / "jobs.csv").read_text().splitlines()[0].split(",")
+        assert main(["validate", str(tmp_path)]) == 0
+        table = (tmp_path / "allocations.csv").read_text()
+        # A member on another node, a member before its reservation, and another job on reserved nodes.
+        planted = {
+            "outside-reservation": [("\n2,1,n-0,", "\n2,1,n-3,"), (",10,30\n", ",9,29\n")],
+            "reserved-node": [("\n4,1,n-2,", "\n4,1,n-1,")],
+        }
+        for kind, changes in planted.items():
+            for before, after in changes:
+                assert before in table
+                (tmp_path / "allocations.csv").write_text(table.replace(before, after))
+                capsys.readouterr()
+                assert main(["validate", str(tmp_path)]) == 1
+                assert kind in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["requeue", "requeue(grace=3,max=2)", "checkpoint(grace=1)", "suspend", "cancel"])
+def test_members_neither_stop_others_nor_are_stopped(mode: str) -> None:
+    stopped = members = 0
+    for seed in range(12):
+        rng = random.Random(seed)
+        begin, count = rng.randint(5, 20), 20
+        end = begin + rng.randint(20, 60)
+        runtime = [rng.randint(1, 25) for _ in range(count)]
+        demands = [
+            gs.Demand(tasks=rng.randint(1, 4), each={"cores": rng.randint(1, 3), "memory": rng.choice((0, 2))})
+            for _ in range(count)
+        ]
+        jobs = _jobs(
+            [rng.choice(("", "", "r")) for _ in range(count)], ["ann"] * count, demands,
+            submit=sorted(rng.randint(0, 60) for _ in range(count)), runtime=runtime,
+            estimate=[it + rng.randint(0, 8) for it in runtime],
+        )  # fmt: skip
+        classes = np.array([rng.randint(0, 2) for _ in range(count)])
+        jobs = replace(jobs, labels={**jobs.labels, "priority": classes})
+        window = _reserved(["n-[0-1]"], begin, end, rng.choice((0, begin)), node_cores=rng.choice((None, 2)))
+        for policy in ("fcfs", "easy", "conservative"):
+            record = _run(jobs, f"{policy}?preempt={mode}", [window])
+            assert_valid(record, platform=FOUR)
+            member = jobs.labels["reservation"] >= 0
+            row, _, _, reason, by = runs_of(record)
+            cut = np.array(reason) == "preempted"
+            assert not member[row[cut]].any()
+            assert not member[by[cut]].any()
+            assert (classes[row[cut]] < classes[by[cut]]).all()
+            found = record.interruptions
+            assert found is not None
+            if found.suspended is not None:
+                assert not member[found.suspended[[0, 4]]].any()
+                assert (classes[found.suspended[0]] < classes[found.suspended[4]]).all()
+            assert np.isin(record.status_names, ["completed", "rejected", "cancelled", "preempted"]).all()
+            if "max=2" in mode:
+                assert record.preemptions.max() <= 2
+            stopped, members = stopped + int(record.preemptions.sum()), members + int(record.ran[member].sum())
+            # Without members and cores, a reservation changes nothing; with one class, nothing is stopped.
+            late = _reserved(["n-[0-1]"], 10_000, 10_001)
+            free = replace(jobs, labels={**jobs.labels, "reservation": np.full(count, -1)})
+            ends = [_run(free, f"{policy}?preempt={mode}", it).end_us.tolist() for it in ([late], [])]
+            assert ends[0] == ends[1]
+            equal = replace(jobs, labels={**jobs.labels, "priority": np.zeros(count, dtype=np.int64)})
+            ends = [_run(equal, f"{policy}{it}", [window]).end_us.tolist() for it in (f"?preempt={mode}", "")]
+            assert ends[0] == ends[1]
+    assert stopped > 30
+    assert members > 30

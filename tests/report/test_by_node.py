@@ -309,3 +309,47 @@ def test_the_page_shows_nodes_their_resources_and_what_a_job_held(
     assert "Rows are nodes" in note
     assert "and its GPUs" in note
     assert not [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.fixture(scope="module")
+def reserving() -> Record:
+    """Return a member of a reservation of two nodes, one of 2 of 4 cores of a third, and other jobs."""
+    log = Workload.from_columns(
+        submit=[0, 1, 2, 3],
+        runtime=[30, 20, 40, 90],
+        cores=[4, 8, 4, 2],
+        labels={"reservation": np.array([-1, 0, -1, -1]), "user": np.zeros(4, dtype=np.int64)},
+    )
+    log = replace(log, names={"reservation": ("r",), "user": ("ann",)})
+    nodes = Platform.of_nodes([NodeGroup(group="n", count=4, capacity={"cores": 4})])
+    windows = [
+        Window(["n-[2-3]"], 40, 80, "reservation", 0, id="r", users=["ann"]),
+        Window(["n-1"], 20, 60, "reservation", 0, id="s", users=["bob"], node_cores=2),
+        Window(["n-0"], 72, 75),
+    ]
+    return simulate(log, platform=nodes, policy="easy", options=Run(failures=Failures(windows=windows))).record
+
+
+def test_reservations_have_rows_of_their_cores(reserving: Record) -> None:
+    cores = gantt_rows.by_node({"easy": reserving})[0]
+    assert cores.unit == 2
+    rows = rows_of(gantt_rows.absent_rows(cores, reserving))
+    named = [(first, size, REASONS[kind], begin, end) for first, size, kind, begin, end in rows]
+    assert sorted(named) == [
+        (0, 2, "maintenance", 72, 75),
+        (2, 1, "reservation", 20, 60),
+        (4, 2, "reservation", 40, 80),
+        (6, 2, "reservation", 40, 80),
+    ]
+
+
+@pytest.mark.long
+def test_the_page_draws_reservations(
+    browser: Any, visit: Callable[..., Any], reserving: Record, comparing: Callable[..., Comparison], tmp_path: Any
+) -> None:
+    records = {"easy": reserving, "other": reserving}
+    opened = visit(browser, comparing(records).page(tmp_path / "page.html").as_uri())
+    counts = "gridsimGantt.zoom(1); gridsimGantt.draw(); return gridsimGantt.lastAbsences"
+    assert opened.execute_script(counts) == 2 * 4
+    legend = [item.text for item in opened.find_elements("css selector", "#gantt .legend li")]
+    assert legend[-2:] == ["nodes in maintenance", "reserved nodes"]

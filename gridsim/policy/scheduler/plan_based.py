@@ -116,7 +116,7 @@ class Planned(Predicting):
         in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
         in_python = in_python if self.preempt is None else "running jobs can be preempted"
         compiled = frozenset(name for name in able if able[name])
-        notified: Any = frozenset({"capacity_changed"} if plain and not sizes else ())
+        notified: Any = frozenset({"capacity_changed"} if plain else ())
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
         more = {"notified": notified, "vectors": parts.on_nodes(self.admission)}
         return replace(can, compiled=compiled, in_python=in_python, **more)
@@ -188,12 +188,14 @@ class Planned(Predicting):
 
     def _size(self, request: int, now: int) -> int:
         """Return the cores with the first end of a new request in the present plan; 0 without choice of sizes."""
-        if self._shapes is None:
+        if self._shapes is None or self._plan.began[request] < NEVER:  # later runs keep the size
             return 0
         limit = self._limit(request, now)
         if self._cluster.demands is None:
             return self._shapes.best(*self._plan.profile(now), request, limit)
-        return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
+        cores = self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
+        # If no size has a known start, since nodes are absent: the fastest one.
+        return cores or self._shapes.choose(request, limit, now, lambda cores: now)[1]
 
     def _earliest_on(self, request: int, cores: int, now: int) -> int:
         """Return the earliest start of a new request of another size."""

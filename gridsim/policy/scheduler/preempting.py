@@ -119,7 +119,8 @@ class Preempting(Wrapper):
         self._inner.capacity_changed(change, now)
         if not change.lost:
             self._stops.update(self._left.intersection(change.requeued))
-        self._left.clear()
+        if change.requeued:
+            self._left.clear()
         for request in self._suspended.keys() & set(change.requeued):
             self._inner.durations[request] = self._suspended[request].left
 

@@ -311,4 +311,5 @@ class WithReservations(Wrapper):
         starts = [start for it in decisions for start in it.starts]
         for start in starts:
             self._waiting[self._of.get(start.request, COMMON)].pop(start.request, None)
-        return starting(starts, min(it.wake for it in decisions))._replace(withdrawals=cancelled)
+        stops = [stop for it in decisions for stop in it.stops]
+        return starting(starts, min(it.wake for it in decisions))._replace(stops=stops, withdrawals=cancelled)

@@ -15,7 +15,7 @@
   const AXIS = 26;
   const STRETCHES = ["ofJob", "at", "wide", "since", "until"]; // earlier runs, and stretches before suspensions
   const SUSPENDED = 3; // index of the reason in gridsim.questions.schedules.STOPPED
-  const ABSENT = ["failed nodes", "nodes in maintenance", "drained nodes"]; // gridsim.record.REASONS
+  const ABSENT = ["failed nodes", "nodes in maintenance", "drained nodes", "", "reserved nodes"]; // gridsim.record.REASONS
   const LOWEST_BAND = 0.08; // share of the height of a chart
   const GAP = 24;
 
@@ -498,7 +498,7 @@
       }
     }
 
-    // Diagonal stripes of windows: rising for maintenance, falling for drains.
+    // Stripes of windows: rising for maintenance, falling for drains, upright for reservations.
     function hatched(context, kind) {
       const tile = document.createElement("canvas"), size = 8;
       tile.width = tile.height = size;
@@ -506,6 +506,7 @@
       pen.strokeStyle = absent;
       pen.lineWidth = 2.5;
       if (kind === 2) pen.setTransform(-1, 0, 0, 1, size, 0);
+      if (kind === 4) pen.setTransform(1, 0, 1, 1, -size / 2, 0);
       pen.beginPath();
       for (const shift of [-size, 0, size]) {
         pen.moveTo(shift - 1, size + 1);
@@ -1173,7 +1174,7 @@
       const rows = legend(data, colouring.value);
       const kinds = new Set((data.axes || []).flatMap((axis) => axis.held.flatMap((held) => [...(held.kind || [])])));
       for (const kind of [...kinds].sort()) {
-        const stripes = `repeating-linear-gradient(${kind === 2 ? 45 : 135}deg, ${absent} 0 2px, ${idle} 2px 5px)`;
+        const stripes = `repeating-linear-gradient(${{ 2: 45, 4: 90 }[kind] || 135}deg, ${absent} 0 2px, ${idle} 2px 5px)`;
         rows.push([ABSENT[kind], kind ? stripes : absent]);
       }
       root.querySelector(".legend").replaceChildren(...rows.map(([name, colour]) => {

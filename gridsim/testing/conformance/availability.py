@@ -284,7 +284,7 @@ def _jobs(record: Record) -> Iterator[dict[str, Any]]:
     promises, none = record.promises, np.full(len(ids), NEVER)
     at = none if promises is None or promises.broken_at_us is None else promises.broken_at_us
     granted = none if promises is None else promises.granted_us
-    preemptions = [0] * len(ids) if record.tasks is not None else record.preemptions.tolist()
+    preemptions = record.preemptions.tolist()
     reasons = [""] * len(ids) if record.reason is None or record.tasks is not None else record.reason.tolist()
     columns = (ran.end_us.tolist(), ran.status.tolist())
     for row, (number, end, status) in enumerate(zip(ids, *columns, strict=True)):
