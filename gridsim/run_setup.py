@@ -33,7 +33,7 @@ from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
 from gridsim.model.workload import PRIORITY, USUAL, Workload
-from gridsim.policy.capabilities import capabilities_of, is_own
+from gridsim.policy.capabilities import attribute_of, capabilities_of, is_own
 from gridsim.policy.pools import seen_by
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
@@ -92,7 +92,7 @@ def set_up(
     if saving is not None and saving.requeue_estimate == "remaining":
         known = _with_own_estimates(known)
     requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
-    if classes_of(requests) is not None and is_own(policy) and not getattr(policy, "orders_classes", False):
+    if classes_of(requests) is not None and is_own(policy) and not attribute_of(policy, "orders_classes"):
         message = f"classes of jobs are not supported by {name_of(policy)}; expected for example easy or conservative"
         raise InputError(message, path=workload.provenance.get("source"), field=PRIORITY)
     outcome = _outcome_of(requests, known, several=saving is not None)
@@ -117,7 +117,7 @@ def set_up(
         cluster.users = users
         _let_hold(cluster, policy, instant, submissions, closed)
     breakdowns = None
-    stopping = (isinstance(it.scheduler, Preempting) or getattr(it.scheduler, "suspends", False) for it in clusters)
+    stopping = (isinstance(it.scheduler, Preempting) or attribute_of(it.scheduler, "suspends") for it in clusters)
     if failures is not None or any(stopping):
         outcome.interrupted = []
     if failures is not None:
@@ -301,7 +301,7 @@ def _with_spare_rows(workload: Workload, platform: Platform, policy: Any, max_jo
     """Return the workload with rows for jobs that are submitted during the run, and with the names of its labels."""
     sizes = capabilities_of(policy).sizes and not _on_nodes(workload, platform)
     labels = dict(workload.labels)
-    if getattr(policy, "preempt", None) is not None:  # jobs may state their classes though none of the workload does
+    if attribute_of(policy, "preempt") is not None:  # jobs may state their classes though none of the workload does
         labels = {name: np.full(len(workload), value) for name, value in USUAL.items()} | labels
     return with_spare_rows(replace(workload, names=_names(workload, policy), labels=labels), max_jobs, sizes=sizes)
 

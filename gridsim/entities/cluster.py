@@ -19,7 +19,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.capabilities import capabilities_of, is_own
+from gridsim.policy.capabilities import attribute_of, capabilities_of, is_own
 from gridsim.policy.protocols import (
     NOTHING,
     CapacityChange,
@@ -261,7 +261,7 @@ class Cluster:
         self._cancelled = False  # a running request was cancelled or interrupted; its end event is still pending
         self._suspended = outcome.asleep
         self._paused: dict[int, int] = {}  # time for which running requests were suspended
-        self._suspends = bool(getattr(scheduler, "suspends", False))
+        self._suspends = bool(attribute_of(scheduler, "suspends", False))
         self._places: dict[int, Placement] = {}  # of requests that can be suspended
         self._leaving: dict[int, Stop] = {}  # running requests that write a last checkpoint, and why
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
@@ -674,7 +674,7 @@ class Cluster:
 
     def goes_on(self, now: int) -> bool:
         """Return whether the scheduler has requested a cycle that may start a request without another event."""
-        still = getattr(self.scheduler, "still", None)
+        still = attribute_of(self.scheduler, "still")
         return still is not None and bool(self._wakes) and not still(now)
 
     def decide(self) -> None:

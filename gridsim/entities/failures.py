@@ -19,6 +19,7 @@ from gridsim.errors import call, located
 from gridsim.model.failures import Failure, Failures, Machines, Part
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
+from gridsim.policy.capabilities import attribute_of
 from gridsim.policy.protocols import Absence, CapacityChange
 from gridsim.policy.queue import Requests
 from gridsim.policy.scheduler.with_reservations import WithReservations
@@ -81,7 +82,7 @@ class Breakdowns:
         self._count, self._expected, self._reserving = 0, NEVER, reserving
         if options.windows and "reservation" in requests.labels and not clusters[0].can.site:
             self._reserve()
-        booked = getattr(clusters[0].scheduler, "booked", ())  # by the scheduler itself
+        booked = attribute_of(clusters[0].scheduler, "booked", ())  # by the scheduler itself
         for window in planned(options.windows, machines.nodes, provenance):
             if window.kind != "reservation" or window.id not in booked:
                 self._add(window)

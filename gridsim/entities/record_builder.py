@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import PRIORITY, Workload
-from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.capabilities import attribute_of, capabilities_of
 from gridsim.policy.queue import Requests
 from gridsim.record import (
     BROKEN_BY,
@@ -171,7 +171,7 @@ def _stopped_tasks(outcome: Outcome, schedulers: Sequence[Any], jobs: int) -> Pr
 def _broken(outcome: Outcome, interrupted: Sequence[tuple[int, ...]], schedulers: Sequence[Any]) -> tuple[Any, Any]:
     """Return when each guarantee was broken, and by what; schedulers do not know of jobs that save their work."""
     at, by = np.full(len(outcome.granted), NEVER, dtype=np.int64), np.zeros(len(outcome.granted), dtype=np.int8)
-    for its_at, its_by in (it.broken_promises() for it in schedulers if hasattr(it, "broken_promises")):
+    for its_at, its_by in _told(schedulers, "broken_promises"):
         own = its_at < NEVER
         at[own], by[own] = its_at[own], its_by[own]
     for request, _, ended, reason in interrupted:
@@ -180,9 +180,14 @@ def _broken(outcome: Outcome, interrupted: Sequence[tuple[int, ...]], schedulers
     return at, by
 
 
+def _told(schedulers: Sequence[Any], method: str) -> Iterator[Any]:
+    """Yield what a method of the schedulers that have it returns."""
+    yield from (tell() for it in schedulers if (tell := attribute_of(it, method)) is not None)
+
+
 def _moved(schedulers: Sequence[Any]) -> IntArray | None:
     """Return how often the planned start of each request became later, and by how much; None without plans."""
-    found = [it.planned_start_moves() for it in schedulers if hasattr(it, "planned_start_moves")]
+    found = list(_told(schedulers, "planned_start_moves"))
     return np.add.reduce(found) if found else None
 
 

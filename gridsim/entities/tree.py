@@ -25,7 +25,7 @@ from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
+from gridsim.policy.capabilities import adapted, attribute_of, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
@@ -83,7 +83,7 @@ def clusters_of(
     clusters = []
     for index, spec in enumerate(specs):
         own = adapted(per_cluster_copy(scheduler))
-        if getattr(own, "orders_classes", False) and classes_of(requests) is not None:
+        if attribute_of(own, "orders_classes") and classes_of(requests) is not None:
             own = own if own.preempt is None else Preempting(own)
             if not spec.nodes:  # a pool is one node (specification of availability, F38)
                 node = NodeGroup(group=spec.name, count=1, capacity={"cores": spec.cores}, names=(spec.name,))

@@ -88,6 +88,11 @@ def first_of(policy: Any, *methods: str) -> str | None:
     return next((method for method in methods if hasattr(policy, method)), None)
 
 
+def attribute_of(policy: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute that only some schedulers of gridsim have; a default for all others."""
+    return getattr(policy, name, default)
+
+
 # -- parts: capabilities from attributes, which all have defaults -----------------------------------------------------
 
 

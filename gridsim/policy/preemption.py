@@ -10,6 +10,7 @@ import numpy as np
 from gridsim.errors import InputError, name_of
 from gridsim.model.time import FloatArray, IntArray, to_us
 from gridsim.model.workload import PRIORITY
+from gridsim.policy.capabilities import first_of, of_ordering
 from gridsim.policy.protocols import Changes, Then, ranks_of
 from gridsim.policy.queue import Queue, Requests
 
@@ -115,11 +116,11 @@ def by_class(ordering: Any, requests: Requests) -> Any:
 
 class _ByClass:
     def __init__(self, ordering: Any) -> None:
-        if not hasattr(ordering, "rank"):
+        if first_of(ordering, "rank") is None:
             message = f"is not supported with {name_of(ordering)}, which selects the next job without ranks"
             raise InputError(message, field=PRIORITY)
         self._ordering = ordering
-        self.changes: Changes = "start" if getattr(ordering, "changes", "pass") == "start" else "pass"
+        self.changes: Changes = "start" if of_ordering(ordering).changes == "start" else "pass"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """Return the place of each request by class and rank; equal ranks are one place."""

@@ -290,7 +290,6 @@ def probes(path: Path) -> list[int]:
     return found
 
 
-@pytest.mark.long
 def test_only_the_capabilities_of_a_policy_are_used() -> None:
     files = [path for room in ROOMS for path in ROOT.glob(f"{room}.py")]
     assert len(files) > 60
