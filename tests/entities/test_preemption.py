@@ -15,10 +15,12 @@ from gridsim.metrics.resources import share_held
 from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import Failures
 from gridsim.model.tasks import Tasks
+from gridsim.model.time import NEVER
 from gridsim.options import Run
 from gridsim.policy.preemption import Requeue
 from gridsim.policy.protocols import Decision, Stop
 from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.record import Status
 from gridsim.report.gantt import pack
 from gridsim.report.gantt_rows import by_node
 from gridsim.testing.invariants import violations
@@ -217,3 +219,32 @@ def test_what_a_suspended_run_keeps_is_in_its_allocations() -> None:
     # 4 of 8 MiB for 120 s, and 3 of them for 20 s.
     assert share_held(result.record, "memory") == pytest.approx((4 * 120 + 3 * 20) / (8 * 120))
     assert share_held(result.record, "cores") == 1
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_a_stopped_run_holds_the_cores_of_the_complete_one_until_it_is_stopped(policy: str) -> None:
+    machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=3, capacity={"cores": 4, "memory": 8})])
+    asleep = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        each = [{"cores": int(rng.integers(1, 4)), "memory": int(rng.integers(0, 3))} for _ in range(14)]
+        jobs = gs.Workload.from_columns(
+            submit=np.sort(rng.integers(0, 80, 14)),
+            runtime=rng.integers(2, 40, 14),
+            demands=gs.Demands.of([gs.Demand(tasks=int(rng.integers(1, 4)), each=it) for it in each]),
+            labels={"priority": rng.integers(0, 3, 14)},
+        )
+        until = int(rng.integers(20, 90))
+        for workload in (jobs, _as_tasks(jobs)):
+            how: Any = {"platform": machine, "policy": f"{policy}?preempt=suspend"}
+            stopped = gs.simulate(workload, **how, options=Run(until=until)).record
+            runs = [each.holds() for each in (stopped, gs.simulate(workload, **how).record)]
+            for now in range(0, until * SECOND, SECOND):
+                used = [int(cores[(start <= now) & (end > now)].sum()) for start, end, cores in runs]
+                assert used[0] == used[1] <= 12
+            assert (runs[0][1] <= until * SECOND).all()
+            assert lost_core_seconds(stopped).min() >= 0
+            started = stopped.start_us if stopped.tasks is None else stopped.tasks.start_us
+            status = stopped.status if stopped.tasks is None else stopped.tasks.status
+            asleep += int(((started < NEVER) & (status == Status.waiting)).sum())
+    assert asleep > 3  # jobs that are suspended when the run is stopped
