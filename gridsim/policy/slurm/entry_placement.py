@@ -37,10 +37,11 @@ class Placing:
         self._gpus, self._counted = [node.gpus for node in site.nodes], len(machine.now) > GPUS
         self._idle: dict[int, list[int]] = {}  # heaps, for nodes with any GPU taken so far
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
+        self._absent: set[tuple[int, int]] = set()
 
     def resume(self, before: Placing) -> None:
         """Take over the GPUs of running entries."""
-        self._idle, self._mine = before._idle, before._mine
+        self._idle, self._mine, self._absent = before._idle, before._mine, before._absent
 
     def start(self, entry: int) -> Placement:
         """Return the placement of an entry that has just started."""
@@ -57,7 +58,8 @@ class Placing:
         """Release the GPUs of an entry that has ended."""
         for node, numbers in self._mine.pop(entry, ()):
             for number in numbers:
-                heapq.heappush(self._idle[node], number)
+                if (node, number) not in self._absent:
+                    heapq.heappush(self._idle[node], number)
 
     def _memory_of(self, entry: int, first: int, last: int) -> list[int]:
         """Return the MiB of each of the pieces from *first* to *last*."""
@@ -83,10 +85,9 @@ class Placing:
         return self._idle.setdefault(node, list(range(self._gpus[node])))
 
     def change(self, node: int, gpu: int, *, present: bool) -> None:
-        """Add a GPU that has returned, or remove an idle one."""
-        idle = self._idle_on(node)
-        (idle.append if present else idle.remove)(gpu)
-        heapq.heapify(idle)
+        """Add a GPU that has returned, or remove one; an entry that ends at this instant may still hold it."""
+        (self._absent.discard if present else self._absent.add)((node, gpu))
+        self._idle[node] = sorted({*self._idle_on(node), gpu} if present else {*self._idle_on(node)} - {gpu})
 
     def _tasks(self, entry: int, cores: list[int]) -> list[int]:
         """Return the tasks on each node: the number that fits; on whole nodes the remaining ones, at least one."""

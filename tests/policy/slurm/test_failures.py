@@ -178,6 +178,15 @@ def test_a_gpu_fails_and_the_node_stays() -> None:
     assert [(job, gpu) for job, gpu, start in rows if start == 0 or job == 2] == [(0, 0), (1, 1), (2, 1)]
 
 
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_a_gpu_may_fail_when_its_job_ends(instant: Any) -> None:
+    site = replace(TWO, nodes=nodes(1, gpus=2), partitions=(SitePartition("batch", ("n1",)),))
+    columns = {"submit": [0, 1, 1], "runtime": [10, 20, 20], "cores": [1, 1, 1], "gpus": [1, 2, 1]}
+    record = _run(Failures([(["n1:0"], 10, 40)]), site, **columns, instant=instant)
+    assert record.status_names.tolist() == ["completed"] * 3
+    assert record.start.tolist() == [0, 40, 10]
+
+
 def test_a_job_of_whole_nodes_gets_the_gpus_that_are_present_and_all_are_free_after_it() -> None:
     site = replace(TWO, nodes=nodes(1, gpus=2), partitions=(SitePartition("batch", ("n1",)),))
     columns = {"submit": [5, 6, 6], "runtime": [30, 10, 10], "cores": [4, 1, 1], "gpus": [0, 1, 2]}
