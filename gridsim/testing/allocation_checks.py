@@ -121,7 +121,7 @@ def outside_reservations(
         key = np.array([place[name] for name in names[rows]], dtype=np.int64)
         holds = (held.job[rows], np.maximum(start[rows], window.begin), np.minimum(end[rows], window.over))
         amount = np.maximum(held.amounts["cores"][rows], window.node_cores is None)
-        labels = [f"cores of node {name} beside reservation {window.id}" for name in capacity.nodes]
+        labels = [f"cores of node {name} outside of reservation {window.id}" for name in capacity.nodes]
         yield from oversubscribed("reserved-node", holds, key, amount, np.maximum(most, 0), labels, tolerance, limit)
 
 
