@@ -34,12 +34,12 @@ from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
 from gridsim.model.workload import PRIORITY, USUAL, Workload
 from gridsim.policy.capabilities import attribute_of, capabilities_of, is_own
+from gridsim.policy.dag_ordering import upward_ranks
 from gridsim.policy.pools import seen_by
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Absence
 from gridsim.policy.queue import ClusterView, Ledger, Requests
-from gridsim.policy.ranks import upward_ranks
 from gridsim.policy.scheduler.preempting import Preempting
 from gridsim.policy.scheduler.with_reservations import WithReservations
 

@@ -26,7 +26,7 @@ from gridsim.model.windows import AtBegin, Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.ranks import upward_ranks
+from gridsim.policy.dag_ordering import upward_ranks
 from gridsim.record import Record, Status
 from gridsim.result import Result
 from gridsim.run_setup import breakdowns_of, notices_of, set_up

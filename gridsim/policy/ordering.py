@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import FloatArray
-from gridsim.policy.protocols import Changes
+from gridsim.policy.protocols import Changes, Static
 from gridsim.policy.queue import Queue
 
 __all__ = [
@@ -31,12 +31,6 @@ __all__ = [
     "Wfp3",
     "Xfactor",
 ]
-
-
-class Static:
-    """Base of orderings whose ranks depend on initial data only."""
-
-    changes: ClassVar[Changes] = "static"
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,12 @@ class Ordering(Protocol):
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """Return one number per request, lower first; ties by job order. *now* is in seconds; NaN is an error."""
+
+
+class Static:
+    """Base of orderings whose ranks depend on initial data only."""
+
+    changes: ClassVar[Changes] = "static"
 
 
 class Lanes(NamedTuple):

@@ -32,7 +32,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.number_formatting import between, duration
-from gridsim.policy.ranks import unavoidable_delays
+from gridsim.policy.dag_ordering import unavoidable_delays
 from gridsim.questions.partition_view import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status

@@ -11,8 +11,8 @@ from gridsim import registry
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
+from gridsim.policy.dag_ordering import upward_ranks
 from gridsim.policy.queue import Queue, Requests
-from gridsim.policy.ranks import upward_ranks
 from gridsim.simulation import Run, run
 
 SECOND = 10**6

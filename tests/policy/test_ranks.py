@@ -13,7 +13,7 @@ from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
-from gridsim.policy.ranks import unavoidable_delays, upward_ranks
+from gridsim.policy.dag_ordering import unavoidable_delays, upward_ranks
 from gridsim.simulation import Run, run
 from tests.oracles.strategies import grids
 

@@ -17,7 +17,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
-from gridsim.policy.ranks import unavoidable_delays
+from gridsim.policy.dag_ordering import unavoidable_delays
 from gridsim.record import Record, TaskRecord
 from gridsim.report import gantt, notices, page
 from gridsim.report.comparison import Comparison

@@ -23,7 +23,6 @@ from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.admission.trial_on_nodes import NodeTrial
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.placement_bridge import PlacementLog
 from gridsim.policy.protocols import (
     CapacityChange,
     LoopState,
@@ -468,11 +467,9 @@ class Plan:
         self._set_waiting(np.insert(rows, at, request), np.insert(starts, at, start))
 
     @property
-    def log(self) -> PlacementLog:
-        """Placements, and allocations over time, on a machine of nodes."""
-        assert self._log is not None
-        found: PlacementLog = self._log
-        return found
+    def log(self) -> Any:
+        """Placements, and allocations over time (`gridsim.policy.placement_bridge.PlacementLog`), on nodes."""
+        return self._log
 
     def lift(self, places: IntArray, now: int) -> None:
         """Release all waiting requests, which `settle` then places in the order of these places."""

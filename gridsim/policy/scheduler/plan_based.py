@@ -339,7 +339,8 @@ class Planned(Predicting):
     @property
     def log(self) -> PlacementLog:
         """Placements, and allocations over time."""
-        return self._plan.log
+        found: PlacementLog = self._plan.log
+        return found
 
     @property
     def durations(self) -> IntArray:
