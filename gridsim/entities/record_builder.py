@@ -171,7 +171,7 @@ def _stopped_tasks(outcome: Outcome, schedulers: Sequence[Any], jobs: int) -> Pr
 def _broken(outcome: Outcome, interrupted: Sequence[tuple[int, ...]], schedulers: Sequence[Any]) -> tuple[Any, Any]:
     """Return when each guarantee was broken, and by what; schedulers do not know of jobs that save their work."""
     at, by = np.full(len(outcome.granted), NEVER, dtype=np.int64), np.zeros(len(outcome.granted), dtype=np.int8)
-    for its_at, its_by in _told(schedulers, "broken_promises"):
+    for its_at, its_by in _results_of(schedulers, "broken_promises"):
         own = its_at < NEVER
         at[own], by[own] = its_at[own], its_by[own]
     for request, _, ended, reason in interrupted:
@@ -180,14 +180,14 @@ def _broken(outcome: Outcome, interrupted: Sequence[tuple[int, ...]], schedulers
     return at, by
 
 
-def _told(schedulers: Sequence[Any], method: str) -> Iterator[Any]:
+def _results_of(schedulers: Sequence[Any], method: str) -> Iterator[Any]:
     """Yield what a method of the schedulers that have it returns."""
-    yield from (tell() for it in schedulers if (tell := attribute_of(it, method)) is not None)
+    yield from (call() for it in schedulers if (call := attribute_of(it, method)) is not None)
 
 
 def _moved(schedulers: Sequence[Any]) -> IntArray | None:
     """Return how often the planned start of each request became later, and by how much; None without plans."""
-    found = list(_told(schedulers, "planned_start_moves"))
+    found = list(_results_of(schedulers, "planned_start_moves"))
     return np.add.reduce(found) if found else None
 
 

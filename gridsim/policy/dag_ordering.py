@@ -36,7 +36,19 @@ class FifoTask(Static):
 
 
 @dataclass
-class LongestRemaining(Static):
+class _Remaining(Static):
+    rank_of: Literal["inclusive", "exclusive"] = "inclusive"
+    source: ClassVar[str] = _SOURCE
+
+    def remaining(self, queue: Queue) -> FloatArray:
+        if self.rank_of == "inclusive":
+            return queue.rank
+        requests, rows = queue.requests, queue.rows
+        return (requests.rank[rows] - requests.estimate[rows]) / 1e6  # integers, so that equal ranks stay equal
+
+
+@dataclass
+class LongestRemaining(_Remaining):
     """Longest remaining time first (LRTF): largest upward rank; starves short jobs under overload.
 
     Parameters
@@ -45,19 +57,14 @@ class LongestRemaining(Static):
         Whether the rank includes the task itself.
     """
 
-    rank_of: Literal["inclusive", "exclusive"] = "inclusive"
     aliases: ClassVar[tuple[str, ...]] = ("lrtf",)
-    source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        if self.rank_of == "inclusive":
-            return -queue.rank
-        requests, rows = queue.requests, queue.rows
-        return (requests.estimate[rows] - requests.rank[rows]) / 1e6  # integers, so that equal ranks stay equal
+        return -self.remaining(queue)
 
 
 @dataclass
-class ShortestRemaining(LongestRemaining):
+class ShortestRemaining(_Remaining):
     """Shortest remaining time first (SRTF): smallest upward rank; starves long jobs under overload.
 
     Parameters
@@ -69,7 +76,7 @@ class ShortestRemaining(LongestRemaining):
     aliases: ClassVar[tuple[str, ...]] = ("srtf",)
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return -super().rank(queue, now)
+        return self.remaining(queue)
 
 
 @dataclass

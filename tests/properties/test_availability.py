@@ -329,7 +329,7 @@ def runs_add_up(record: Record) -> None:
 
 def test_the_policies_of_the_registry_that_can_are_tested() -> None:
     assert {"fcfs", "easy", "conservative", "depth", "backfilling?ordering=wfp3", *VARIANTS} <= set(POLICIES)
-    assert set(POLICIES) == set(PREEMPTING)
+    assert set(POLICIES) - set(PREEMPTING) == {"moldable-greedy", "moldable-submit"}
 
 
 @pytest.mark.parametrize("policy", [spec for spec in POLICIES if spec in _NAMED])
@@ -369,8 +369,11 @@ def test_laws_of_preemption_on_more_machines(policy: str, case: Case) -> None:
     check_preemption(case, policy)
 
 
-REFUSING = ("moldable-greedy", "moldable-submit", "moldable-start", "moldable-combined", "planned?partition=greedy")
-"""Policies that choose sizes: they are not notified of failures, but their jobs can write checkpoints."""
+REFUSING = ("moldable-start", "moldable-combined")
+"""Policies that choose sizes at starts: they are not notified of failures, but their jobs can write checkpoints."""
+
+ON_ARRIVAL = ("moldable-greedy", "moldable-submit", "planned?partition=greedy")
+"""Policies that choose sizes on arrival: jobs keep them in all their runs."""
 
 AS_REQUESTED = ("easy", "conservative", "planned?partition=rigid")
 
@@ -389,9 +392,9 @@ def moldable(case: Case) -> Case:
 
 
 def check_moldable(case: Case) -> None:
-    """Check jobs of several sizes: their requested ones under failures, chosen ones with checkpoints alone."""
+    """Check jobs of several sizes under failures; those chosen at starts with checkpoints alone."""
     case = moldable(case)
-    for policy in AS_REQUESTED:
+    for policy in (*AS_REQUESTED, *ON_ARRIVAL):
         check(case, policy)
     labels = {name: column for name, column in case.workload.labels.items() if name != "save_before"}
     alone = Failures(checkpoints=Checkpoints(4, cost=1, restart=2))
