@@ -111,7 +111,7 @@ class UnknownNameError(InputError):
     """Error for a name that is not registered; contains the nearest name and the list of names."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
-        names, unknown = sorted(known), f"unknown {kind} '{name}'"
+        names, unknown = sorted(map(str, known)), f"unknown {kind} '{name}'"
         near = nearest(str(name), names)
         if _OF_GRIDSIM.match(kind) and is_not_modelled(str(name)):
             near, unknown = None, not_modelled(unknown)
@@ -122,9 +122,14 @@ class UnknownNameError(InputError):
 
 def check_keys(table: Iterable[str], keys: Collection[str], where: str, file: object) -> None:
     """Raise `UnknownNameError` for the first key of a table that is not in *keys*."""
-    for key in table:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where} in {file}", key, keys)
+    require_known(f"key of {where} in {file}", keys, *table)
+
+
+def require_known(kind: str, known: Collection[Any], *names: Any) -> None:
+    """Raise `UnknownNameError` for the first of some names of this kind that is not *known*."""
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
