@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.model.time import FloatArray, seconds
 from gridsim.record import Record
 
@@ -101,8 +101,7 @@ def measure(record: Record, metric: str, bound: float = BOUND) -> FloatArray:
     """Return the *metric* of each job, one of `MEASURES` or `DAG_MEASURES`; NaN for jobs that did not run."""
     if metric in DAG_MEASURES:
         return DAG_MEASURES[metric](record)
-    if metric not in MEASURES:
-        raise UnknownNameError("metric", metric, MEASURES)
+    require_known("metric", MEASURES, metric)
     return bounded_slowdown(record, bound) if metric == "bounded_slowdown" else MEASURES[metric](record)
 
 

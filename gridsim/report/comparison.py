@@ -11,7 +11,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.errors import UnknownNameError
+from gridsim.errors import require_known
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import described
@@ -134,8 +134,7 @@ class Comparison(Evidence):
         InputError
             If pandas is not installed.
         """
-        if what not in _FRAMES:
-            raise UnknownNameError("table of a comparison", what, _FRAMES)
+        require_known("table of a comparison", _FRAMES, what)
         if what == "metrics":
             columns = [list(column) for column in zip(*self._values(), strict=True)]
             return frame(dict(zip(("policy", "metric", "value", "unit"), columns, strict=True)))

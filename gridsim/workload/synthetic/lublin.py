@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError, check_parameters
+from gridsim.errors import InputError, UnknownNameError, check_parameters, require_known
 from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
@@ -169,8 +169,7 @@ class Lublin:
     estimates: Estimates | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise UnknownNameError("kind of Lublin workload", self.kind, KINDS)
+        require_known("kind of Lublin workload", KINDS, self.kind)
         if self.estimates is not None and self.estimates not in get_args(Estimates):
             raise UnknownNameError("kind of estimates", str(self.estimates), get_args(Estimates))
         check_parameters(

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.model.decimal_numbers import exact, rounded, rounded_seconds
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload, recorded
@@ -59,8 +59,7 @@ class Duplicate:
     def __post_init__(self) -> None:
         if not 1 <= self.load <= LARGEST_LOAD:
             raise InputError(f"a load of {self.load}; expected 1 to {LARGEST_LOAD} times the workload's", field="load")
-        if self.arrival not in ("random", "same"):
-            raise UnknownNameError("value of duplicate?arrival", str(self.arrival), ("random", "same"))
+        require_known("value of duplicate?arrival", ("random", "same"), self.arrival)
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with the copies, sorted by submit time and number.
