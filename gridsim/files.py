@@ -152,6 +152,11 @@ def write_json(path: str | Path, content: Any) -> None:
     write_text(path, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def print_json(content: Any, indent: int = 1) -> None:
+    """Print an object as JSON, with the values of `plain`."""
+    print(json.dumps(plain(content), indent=indent, allow_nan=False))
+
+
 def plain(value: Any) -> Any:
     """Return *value* with JSON types only; numbers of other packages are converted by their ``item`` method."""
     if isinstance(value, Mapping):

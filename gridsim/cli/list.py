@@ -60,10 +60,9 @@ def run(args: argparse.Namespace) -> int:
         console.print(_table(kind, rows))
         console.print()
     if args.kind == "policies":
-        console.print(
+        console.say(
             "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering without backfilling, "
-            "a variant of --site (site?KEY=VALUE), or a class in a Python file: --policy file.py:Class",
-            markup=False,
+            "a variant of --site (site?KEY=VALUE), or a class in a Python file: --policy file.py:Class"
         )
     return 0
 

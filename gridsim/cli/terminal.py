@@ -39,6 +39,11 @@ class Terminal(Console):
         plain = not options.get("markup", True)
         super().print(*(self._shown(each, plain) if isinstance(each, str) else each for each in objects), **options)
 
+    def say(self, *sentences: str) -> None:
+        """Print sentences, each on its own line."""
+        for sentence in sentences:
+            self.print(sentence, markup=False)
+
     def _shown(self, text: str, plain: bool) -> str:
         text = _harmless(text)
         return "\n".join(_wrapped(line, self.width) for line in text.split("\n")) if plain else text

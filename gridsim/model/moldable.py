@@ -11,6 +11,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.speedup import Speedup, useful_maximum, work
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
+from gridsim.tables import with_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,16 +172,7 @@ class Moldable:
             parts = [sizes[first[row] : first[row + 1]] for row in chosen]
             first = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])]).astype(np.int64)
             sizes = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-        return Moldable(
-            minimum=self.minimum[rows],
-            maximum=self.maximum[rows],
-            curve=self.curve[rows],
-            first=self.first,
-            relative=self.relative,
-            weight=self.weight[rows],
-            size_first=first,
-            sizes=sizes,
-        )
+        return with_rows(self, rows, "minimum", "maximum", "curve", "weight", size_first=first, sizes=sizes)
 
     def with_rigid(self, cores: int) -> Moldable:
         """Return the columns with one more row, for a rigid job of *cores* cores.

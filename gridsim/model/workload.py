@@ -17,6 +17,7 @@ from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
+from gridsim.tables import rows_of, with_rows
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns of names as integers of the source; `UNKNOWN` if the source has no value."""
@@ -49,6 +50,9 @@ def _cores_of(demands: Demands | None) -> IntArray:
 
 def _no_duration(column: IntArray) -> npt.NDArray[np.bool_]:
     return (column <= 0) | (column >= NEVER)
+
+
+_OF_JOBS = ("job", "submit", "runtime", "estimate", "cores", "deadline")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,7 +348,7 @@ class Workload:
         tuple of str and array
             Name and column, with one entry per job.
         """
-        for name in ("job", "submit", "runtime", "estimate", "cores", "deadline", "tolerance", "restartable"):
+        for name in (*_OF_JOBS, "tolerance", "restartable"):
             if (column := getattr(self, name)) is not None:
                 yield name, column
         yield from self.labels.items()
@@ -381,27 +385,10 @@ class Workload:
         Workload
             Workload of these jobs only.
         """
-        return replace(
-            self,
-            job=self.job[rows],
-            submit=self.submit[rows],
-            runtime=self.runtime[rows],
-            estimate=self.estimate[rows],
-            cores=self.cores[rows],
-            deadline=self.deadline[rows],
-            labels={name: column[rows] for name, column in self.labels.items()},
-            logged={name: column[rows] for name, column in self.logged.items()},
-            tasks=None if self.tasks is None else self.tasks.select(rows),
-            tolerance=None if self.tolerance is None else self.tolerance[rows],
-            restartable=None if self.restartable is None else self.restartable[rows],
-            moldable=None if self.moldable is None else self.moldable.select(self._requested_rows(rows)),
-            reactions=None if self.reactions is None else self.reactions.select(rows),
-            demands=None if self.demands is None else self.demands.select(self._requested_rows(rows)),
-        )
-
-    def _requested_rows(self, rows: Any) -> Any:
-        """Return the rows of `requested` that belong to the jobs in *rows*."""
-        return rows if self.tasks is None else self.tasks.rows_of(rows)
+        requests = rows if self.tasks is None else self.tasks.rows_of(rows)
+        demands, moldable = rows_of(self.demands, requests), rows_of(self.moldable, requests)
+        names = ("labels", "logged", "tasks", "tolerance", "restartable", "reactions")
+        return with_rows(self, rows, *_OF_JOBS, *names, demands=demands, moldable=moldable)
 
     def with_provenance(self, **entries: Any) -> Workload:
         """Return the same jobs with *entries* added to the provenance.
