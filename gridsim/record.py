@@ -582,9 +582,7 @@ class Record:
         """
         if self.logged_submit_us is None:
             return self.workload
-        deadline, later = self.workload.deadline, self.workload.submit - self.logged_submit_us
-        deadline = np.where(deadline < NEVER, deadline - later, NEVER)
-        return replace(self.workload, submit=self.logged_submit_us, deadline=deadline)
+        return self.workload.submitted_at(self.logged_submit_us)
 
     @property
     def as_given(self) -> Record:

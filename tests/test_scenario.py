@@ -229,7 +229,7 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
         ("[workload]\ntransforms = ['slize']", "field 'workload.transforms[0]': unknown transform 'slize'"),
         (
             "[workload]\ntransforms = ['deadlines?stringency=2']",
-            "field 'workload.transforms[0]': a stringency of 2.0; expected 0 to 1",
+            "field 'workload.transforms[0]': is 2.0; expected 0 to 1",
         ),
         (
             "[workload]\ntransforms = ['slice', 'deadlines?reference=eazy']",

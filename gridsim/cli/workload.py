@@ -93,6 +93,7 @@ def _print_audit(found: Audit) -> None:
 def _publish(args: Namespace) -> None:
     """Write the folder."""
     from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.files import read_text
     from gridsim.model.platform import machine_cores  # numpy: not needed for --help
     from gridsim.report.publication import PROMPTS, description
     from gridsim.workload.anonymise import anonymised
@@ -101,7 +102,7 @@ def _publish(args: Namespace) -> None:
     from gridsim.workload.formats.table.writer import write_jobs
 
     check_inputs(args.out, source.input_files(args))
-    folder, about = _folder(args.out), None if args.about is None else _text_of(args.about)
+    folder, about = _folder(args.out), None if args.about is None else read_text(args.about)
     key = _key(args)
     log = source.read(args.file, args)
     if log.tasks is not None:
@@ -139,15 +140,6 @@ def _folder(path: str) -> Path:
             raise InputError(message, path=path)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _text_of(path: str) -> str:
-    from gridsim.files import read_text
-
-    try:
-        return read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error}); expected a text in UTF-8", path=path) from error
 
 
 def _audit_public(public: Workload, args: Namespace) -> Audit:

@@ -181,6 +181,19 @@ def mean_ranks(values: FloatArray) -> FloatArray:
     return ranks
 
 
+def rank_correlation(one: FloatArray, other: FloatArray) -> float:
+    """Return Spearman's rank correlation; NaN for fewer than two values and for equal ones."""
+    ranks = [mean_ranks(column) for column in (one, other)]
+    if len(one) < 2 or not all(rank.std() for rank in ranks):
+        return float("nan")
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def mean(values: Any) -> float:
+    """Return the mean of values; NaN of none."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
 def overtook(record: Record) -> npt.NDArray[np.bool_]:
     """Return a mask of the jobs that started while an earlier job (in job order) was waiting for the same cluster.
 

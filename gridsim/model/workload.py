@@ -390,6 +390,11 @@ class Workload:
         names = ("labels", "logged", "tasks", "tolerance", "restartable", "reactions")
         return with_rows(self, rows, *_OF_JOBS, *names, demands=demands, moldable=moldable)
 
+    def submitted_at(self, submit: IntArray) -> Workload:
+        """Return the workload with other submit times, from which deadlines keep their distance."""
+        deadline = np.where(self.deadline < NEVER, self.deadline - self.submit + submit, NEVER)
+        return replace(self, submit=submit, deadline=deadline)
+
     def with_provenance(self, **entries: Any) -> Workload:
         """Return the same jobs with *entries* added to the provenance.
 

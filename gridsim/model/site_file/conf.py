@@ -89,10 +89,9 @@ def _spelled(text: str, spelled: Mapping[str, str]) -> str:
 
 
 def _lines(path: Path, depth: int = 0) -> Iterator[ConfLine]:
-    try:
-        text = read_text(path, errors="replace")
-    except FileNotFoundError as error:
-        raise InputError("no such file; expected a slurm.conf", path=path) from error
+    if not path.exists():
+        raise InputError("no such file; expected a slurm.conf", path=path)
+    text = read_text(path, errors="replace")
     if depth > 8:
         raise InputError("has more than 8 levels of Include; expected at most 8", path=path, field="Include")
     joined, first = "", 0

@@ -21,10 +21,9 @@ from gridsim.model.time import MICROSECOND, NEVER
 
 def lines_of(path: Path, expected: str) -> list[str]:
     """Return the lines of a file; *expected* describes the expected file in errors."""
-    try:
-        return read_text(path, errors="replace").splitlines()
-    except FileNotFoundError as error:
-        raise InputError(f"no such file; expected {expected}", path=path) from error
+    if not path.exists():
+        raise InputError(f"no such file; expected {expected}", path=path)
+    return read_text(path, errors="replace").splitlines()
 
 
 _MOST = 2**53
