@@ -186,7 +186,7 @@ def rank_correlation(one: FloatArray, other: FloatArray) -> float:
     ranks = [mean_ranks(column) for column in (one, other)]
     if len(one) < 2 or not all(rank.std() for rank in ranks):
         return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def mean(values: Any) -> float:
