@@ -120,7 +120,7 @@ def compare(
     policies = policies_of(policies, site, default=comparing.DEFAULT_POLICIES)
     platform = site_machine(site) if platform is None and site is not None else platform
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
-    how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
+    how |= {"cuts": {"bound": bound, "warmup": warmup, "cooldown": cooldown}, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
     workload = jobs_of(workload, policies.values())
     shakes = default_shakes(workload, policies.values()) if shake is None else shake

@@ -6,6 +6,7 @@ Each message contains the value, the limit and the correction, for plug-ins also
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -130,6 +131,14 @@ def require_known(kind: str, known: Collection[Any], *names: Any) -> None:
     for name in names:
         if name not in known:
             raise UnknownNameError(kind, name, known)
+
+
+def installed(module: str, needed: str, path: object = None) -> Any:
+    """Return an optional module by the name of its package, or raise for *needed*, such as ``Parquet needs duckdb``."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"{needed}; pip install {module}", path=path) from error
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

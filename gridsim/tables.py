@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import io
 import os
 import re
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, installed
 from gridsim.files import csv_rows, decoded, naming, write_atomically
 
 T = TypeVar("T")
@@ -230,10 +229,7 @@ def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
 
 
 def _duckdb() -> Any:
-    try:
-        return importlib.import_module("duckdb")
-    except ImportError as error:
-        raise InputError("Parquet needs duckdb; pip install duckdb") from error
+    return installed("duckdb", "Parquet needs duckdb")
 
 
 def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -224,8 +224,7 @@ class Comparing:
 
     def sources_of(self, replicates: Sequence[str]) -> tuple[str, ...]:
         """Return the factors of which the other *replicates* are parts; none if all replicates are independent."""
-        for name in self.sources or ():
-            require_known("factor that defines replicates", replicates, name)
+        require_known("factor that defines replicates", replicates, *(self.sources or ()))
         if self.sources is not None:
             return self.sources if len(self.sources) < len(replicates) else ()
         whole = tuple(name for name in SOURCES if name in replicates)

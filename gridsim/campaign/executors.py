@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, installed
 from gridsim.workers import Processes
 
 T = TypeVar("T")
@@ -120,10 +119,7 @@ class _Processes(Pool):
 
 @contextmanager
 def _dask(address: str) -> Iterator[Pool]:
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError as error:
-        raise InputError("Dask is not installed; pip install distributed") from error
+    distributed = installed("distributed", "Dask is not installed")
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

@@ -51,7 +51,7 @@ from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Shard, Store
 from gridsim.errors import InputError, located, require_known
 from gridsim.files import checksum, parse_json, plain, read_toml, write_atomically
-from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.scenario import Scenario
@@ -60,13 +60,12 @@ from gridsim.schema import ANY, ANY_TABLE, NUMBER, Number, Table, check
 _OWN = ("name", "factors", "exclude", "compare", "metrics", "records")
 """Keys in addition to those of a scenario file."""
 
-_CUTS = {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}
 _SWEEP = Table(
     {
         "workload?": ANY_TABLE,
         "options?": ANY_TABLE,
         "exclude?": [ANY_TABLE],
-        "metrics?": Table({f"{name}?": Number(0) for name in _CUTS}),
+        "metrics?": Table({f"{name}?": Number(0) for name in CUTS}),
         "records?": bool,
         "compare?": Table({f"{it.name}?": ANY for it in fields(Comparing)}),
         "name?": str,
@@ -295,7 +294,7 @@ class Sweep:
     def _scenario(self, chosen: Mapping[str, Any], recipe: Mapping[str, Any]) -> Combination:
         inputs = {name: self.inputs[name] for name in files_in(recipe) if name in self.inputs}
         told: dict[str, Any] = {"recipe": _without_engine(recipe), "inputs": inputs}
-        told["metrics"] = {**_CUTS, **self.metrics}
+        told["metrics"] = {**CUTS, **self.metrics}
         if self.records:
             told["records"] = True
         text = json.dumps(told, sort_keys=True, ensure_ascii=False)
@@ -356,7 +355,7 @@ class Sweep:
             "scenario": unit.recipe,
             "inputs": unit.inputs,
             **_resampled(result.workload),
-            "metrics": result.metrics(**{**_CUTS, **self.metrics}),
+            "metrics": result.metrics(**{**CUTS, **self.metrics}),
         }
         content = json.dumps(plain(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         attached = self._record(unit, result) if self.records else {}
@@ -365,7 +364,7 @@ class Sweep:
     def _record(self, unit: Combination, result: Result) -> dict[str, bytes]:
         """Return the files of the schedule, by their names in the store."""
         with tempfile.TemporaryDirectory() as folder:
-            result.write(folder, table="csv", **{**_CUTS, **self.metrics})
+            result.write(folder, table="csv", **{**CUTS, **self.metrics})
             return {f"records/{unit.key}/{path.name}": path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
     def rows(self, store: Store) -> Iterator[dict[str, Any]]:

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             command = without_names(command, people(workload))
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
         asked = {"options": options, "own": own, "command": command, "title": args.title}
-        evidence = evidence_of(results, policies=policies, **asked, **cuts)
+        evidence = evidence_of(results, policies=policies, cuts=cuts, **asked)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in replications]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         simulated = replace(evidence, records=named)  # sites look up users by their names
         changes = pending_changes(simulated, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
-        whatifs = tuple(each.whatif(label, **cuts, lenient=True) for label, each in changes.items())
+        whatifs = tuple(each.whatif(label, cuts, lenient=True) for label, each in changes.items())
         evidence = with_replicas(replace(evidence, replay=replay.result(), whatifs=whatifs), pending)
         comparison = Comparison.view(replace(evidence, cleaned=cleaned))
         written = _write(args, comparison, results, team, drawn)

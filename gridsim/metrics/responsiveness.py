@@ -18,6 +18,9 @@ from gridsim.record import Record
 BOUND = 10.0
 """Default lower bound of run times in the bounded slowdown, s."""
 
+CUTS = {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}
+"""Default parameters of metrics, s."""
+
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 
 SUMMARY = ("mean", *QUANTILES, "max")

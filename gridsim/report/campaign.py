@@ -22,7 +22,7 @@ from gridsim.metrics.campaign import PolicyComparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.number_formatting import counted, listed, number, percent, times
 from gridsim.report import change
-from gridsim.report.figures import INK, PALETTE, drawing, short_labels
+from gridsim.report.figures import INK, PALETTE, drawing, name_rows, short_labels
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
 from gridsim.report.pictures import Drawing, Picture
@@ -357,10 +357,7 @@ def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
             axes.plot([it.test.ratio], [row], _MARKERS.get(it.test.verdict, "o"), color=PALETTE[0], markersize=5.5)
         axes.set_xlim(low, high)
         _ticks(axes, low, high)
-        axes.set_yticks(range(len(rows)), [names[label(found, it.value)] for it in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
+        name_rows(axes, [names[label(found, it.value)] for it in rows])
         name, under = title(rows[0].metric), f"times that under {short_labels([base])[base]}"
         axes.set_xlabel(f"{name},{chr(10) if len(name + under) > _WIDEST else ' '}{under}")
         return figure

@@ -141,7 +141,7 @@ def with_changes() -> Callable[..., Comparison]:
         cuts = {"bound": compared.bound, "warmup": compared.warmup, "cooldown": compared.cooldown}
         with crew(1) as team:
             pending = pending_changes(compared, policies, team, platform=platform, options=Run())
-            found = tuple(each.whatif(label, **cuts, lenient=True) for label, each in pending.items())
+            found = tuple(each.whatif(label, cuts, lenient=True) for label, each in pending.items())
         return replace(compared, whatifs=found)
 
     return ask

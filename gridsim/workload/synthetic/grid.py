@@ -342,8 +342,6 @@ class Grid:
         InputError
             If the total is too small for the number of jobs, or sizes within the limits cannot be found.
         """
-        if seed < 0:
-            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
 
         def streams(role: str) -> np.random.Generator:
             return stream(seed, "grid", self.kind, self.number, role)

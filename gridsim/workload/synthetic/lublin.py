@@ -239,8 +239,6 @@ class Lublin:
         Workload
             The jobs; `Workload.provenance` records how they were drawn.
         """
-        if seed < 0:
-            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
         classes = self.classes()
         natural = self.natural_load()
         wanted = natural if self.load is None else self.load

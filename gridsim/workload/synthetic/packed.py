@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError, check_parameters, require_known
+from gridsim.errors import check_parameters, require_known
 from gridsim.model.decimal_numbers import exact, rounded
 from gridsim.model.random_streams import stream
 from gridsim.model.time import IntArray
@@ -140,8 +140,6 @@ class Packed:
 
     def generate(self, seed: int = 1) -> Workload:
         """Return the workload for a *seed*, in job order."""
-        if seed < 0:
-            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
         pieces = cut(self.cores, self.span, self.jobs, stream(seed, "packed", "cuts"))
         submit = self._submits(pieces, stream(seed, "packed", "leads"))
         shuffled = stream(seed, "packed", "order").permutation(self.jobs)
