@@ -42,8 +42,9 @@ import numpy as np
 from gridsim.errors import InputError, UnknownNameError, require_known
 from gridsim.metrics.campaign import Paired, PolicyComparison, compare_policies, corrected
 from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.measures import Metric
 from gridsim.metrics.paired_tests import CERTAIN, MARGIN, RESAMPLES, Better, t_test
-from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
+from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.model.time import FloatArray, IntArray
 
 AS_IT_IS = 0

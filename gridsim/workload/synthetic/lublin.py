@@ -27,18 +27,7 @@ from gridsim.workload.synthetic.lublin_parameters import (
 )
 from gridsim.workload.synthetic.modal import Law, Modal
 
-__all__ = [
-    "FACTOR",
-    "SIZE_KINDS",
-    "Lublin",
-    "default_workload",
-    "log_runtimes",
-    "overestimated",
-    "size_exponents",
-    "size_kinds",
-    "sizes",
-    "zipf_users",
-]
+__all__ = ["Lublin"]
 
 SIZE_KINDS = ("serial", "power-of-two", "other")
 """Kinds of sizes, in the order of the uniform numbers that select them."""
