@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
@@ -61,6 +61,23 @@ def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
     for name, (good, expected) in rules.items():
         if not good:
             raise InputError(f"is {getattr(owner, name)}; expected {expected}", field=name)
+
+
+def check_rows(told: Callable[[str, int], str], *rules: tuple[str, Any, str], path: object = None) -> None:
+    """Raise `InputError` for the first row that violates a rule.
+
+    Parameters
+    ----------
+    told : callable
+        Returns what a row of a column has, such as ``job 3 has 0``.
+    *rules : (str, array of bool, str)
+        Column, wrong rows and what is expected.
+    path : object
+        The file.
+    """
+    for name, wrong, expected in rules:
+        if wrong.any():
+            raise InputError(f"{told(name, int(wrong.argmax()))}; expected {expected}", path=path, field=name)
 
 
 @contextmanager

@@ -220,14 +220,14 @@ def _is(value: Any, schema: Schema) -> bool:
     if isinstance(schema, Number):
         kinds: Any = Integral if schema.whole else Real
         return isinstance(value, kinds) and not isinstance(value, bool) and schema.least <= value <= schema.most
-    if words := _words(schema):
+    if words := _choices(schema):
         return value in words
     if isinstance(schema, re.Pattern):
         return isinstance(value, str) and schema.fullmatch(value) is not None
     return value is None if schema is None else isinstance(schema, type) and isinstance(value, schema)
 
 
-def _words(schema: Schema) -> tuple[str, ...]:
+def _choices(schema: Schema) -> tuple[str, ...]:
     """Return the texts that a schema lists; empty for others."""
     return tuple(sorted(schema)) if isinstance(schema, frozenset) else get_args(schema)
 
@@ -240,7 +240,7 @@ def _expected(value: Any, schema: Schema, place: _Place) -> _Wrong:
 def _name(schema: Schema) -> str:
     if isinstance(schema, tuple):
         return " or ".join(map(_name, schema))
-    if words := _words(schema):
+    if words := _choices(schema):
         return f"one of {', '.join(words)}"
     if isinstance(schema, Number):
         return str(schema)

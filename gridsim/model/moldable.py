@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_rows
 from gridsim.model.speedup import Speedup, useful_maximum, work
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.tables import with_rows
@@ -155,14 +155,12 @@ class Moldable:
                 raise InputError(f"the column has {rows} rows, but the workload has {len(cores)} requests", field=name)
         _check_ranges(self.minimum, self.maximum, names)
         length = np.diff(self.first)[self.curve]
-        for name, bad, rule in (
+        values = {"relative": length, "weight": self.weight}
+        check_rows(
+            lambda name, row: f"job {names[row]} has {values[name][row]:g}",
             ("relative", length < np.maximum(self.maximum, cores), "run times up to its largest number of cores"),
             ("weight", ~(self.weight > 0) | ~np.isfinite(self.weight), "a weight above 0"),
-        ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                value = length[row] if name == "relative" else self.weight[row]
-                raise InputError(f"job {names[row]} has {value:g}; expected {rule}", field=name)
+        )
 
     def select(self, rows: Any) -> Moldable:
         """Return the *rows* (mask, slice or indices), in that order, with all curves."""
@@ -332,15 +330,11 @@ def _curve(law: Speedup, length: int) -> FloatArray:
 
 
 def _check_ranges(minimum: IntArray, maximum: IntArray, names: IntArray) -> None:
-    for field, bad, rule in (
+    check_rows(
+        lambda _, row: f"job {names[row]} has the range {minimum[row]} to {maximum[row]}",
         ("minimum", minimum < 1, "at least 1 core"),
         ("maximum", maximum < minimum, "a maximum of at least the minimum"),
-    ):
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(
-                f"job {names[row]} has the range {minimum[row]} to {maximum[row]}; expected {rule}", field=field
-            )
+    )
 
 
 def weight_bounds(count: int = 10, first: float = 100.0, ratio: float = 3.0) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim import registry
-from gridsim.errors import InputError, not_modelled
+from gridsim.errors import InputError, check_rows, not_modelled
 from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.demand import Demands
 from gridsim.model.moldable import Moldable
@@ -302,7 +302,13 @@ class Workload:
         if self.demands is not None:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
-        for name, bad, rule in (
+
+        def told(name: str, row: int) -> str:
+            value = dict(self.columns())[name][row]
+            return f"job {self.job[row]} has {value if name in ('cores', 'tolerance') else seconds(int(value))}"
+
+        check_rows(
+            told,
             ("runtime", _no_duration(self.runtime), "a finite run time above 0 s (see --on zero-runtime=RULE)"),
             ("estimate", _no_duration(self.estimate), "a finite estimate above 0 s"),
             ("cores", self.cores < (1 if self.demands is None else 0), "at least 1 core"),
@@ -310,12 +316,7 @@ class Workload:
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
             ("deadline", self.deadline < self.submit + self._quickest(), "a deadline at submit + estimate or later"),
             ("tolerance", no_tolerance, "a tolerance of 1 or more"),
-        ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                value = dict(self.columns())[name][row]
-                shown = value if name in ("cores", "tolerance") else seconds(int(value))
-                raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
+        )
 
     def _check_demands(self, demands: Demands) -> None:
         cores, job = self.requested
@@ -391,7 +392,18 @@ class Workload:
         return with_rows(self, rows, *_OF_JOBS, *names, demands=demands, moldable=moldable)
 
     def submitted_at(self, submit: IntArray) -> Workload:
-        """Return the workload with other submit times, from which deadlines keep their distance."""
+        """Return the workload with other submit times, from which deadlines keep their distance.
+
+        Parameters
+        ----------
+        submit : (n,) int64
+            Submit times, microseconds.
+
+        Returns
+        -------
+        Workload
+            The workload.
+        """
         deadline = np.where(self.deadline < NEVER, self.deadline - self.submit + submit, NEVER)
         return replace(self, submit=submit, deadline=deadline)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.model.platform import Platform
 from gridsim.model.random_streams import stream
 from gridsim.model.workload import Workload
@@ -86,9 +87,10 @@ INFO: dict[str, Any] = {
 }
 
 
-def made_comparison(records: dict[str, Record], **cuts: Any) -> Comparison:
+def made_comparison(records: dict[str, Record], *, reference: str | None = None, **cuts: Any) -> Comparison:
     provenance = next(iter(records.values())).workload.provenance
-    return Comparison.of(records, info={**INFO, "workload": provenance}, **cuts)
+    info = {**INFO, "workload": provenance}
+    return Comparison.of(records, info=info, cuts={**CUTS, **cuts}, reference=reference)
 
 
 @pytest.fixture(scope="session")
