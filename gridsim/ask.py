@@ -13,7 +13,7 @@ from gridsim.campaign.comparisons import Comparisons, Replications
 from gridsim.campaign.run import Finished, Progress, Summary, run_campaign
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs
-from gridsim.errors import UnknownNameError
+from gridsim.errors import require_known
 from gridsim.files import checksum, plain, write_json
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.demand import Demand
@@ -120,7 +120,7 @@ def compare(
     policies = policies_of(policies, site, default=comparing.DEFAULT_POLICIES)
     platform = site_machine(site) if platform is None and site is not None else platform
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
-    how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
+    how |= {"cuts": {"bound": bound, "warmup": warmup, "cooldown": cooldown}, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
     workload = jobs_of(workload, policies.values())
     shakes = default_shakes(workload, policies.values()) if shake is None else shake
@@ -240,8 +240,7 @@ def explain(
     else:
         schedules, own, path = read_schedules(result), read_run(result).get("own"), Path(result) / "run.json"
     label = policy or usual_policy(schedules, own, path)
-    if label not in schedules:
-        raise UnknownNameError(f"policy of {result}", label, schedules)
+    require_known(f"policy of {result}", schedules, label)
     found = explaining.explain(schedules[label], schedules[label].longest() if job is None else job)
     return replace(found, policy=label, policies=explaining.waits(schedules, found.job))
 

@@ -6,8 +6,9 @@ Each message contains the value, the limit and the correction, for plug-ins also
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
@@ -62,6 +63,23 @@ def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
             raise InputError(f"is {getattr(owner, name)}; expected {expected}", field=name)
 
 
+def check_rows(told: Callable[[str, int], str], *rules: tuple[str, Any, str], path: object = None) -> None:
+    """Raise `InputError` for the first row that violates a rule.
+
+    Parameters
+    ----------
+    told : callable
+        Returns what a row of a column has, such as ``job 3 has 0``.
+    *rules : (str, array of bool, str)
+        Column, wrong rows and what is expected.
+    path : object
+        The file.
+    """
+    for name, wrong, expected in rules:
+        if wrong.any():
+            raise InputError(f"{told(name, int(wrong.argmax()))}; expected {expected}", path=path, field=name)
+
+
 @contextmanager
 def located(
     path: object = None, *, line: int | None = None, field: str | None = None, below: str = ""
@@ -111,7 +129,7 @@ class UnknownNameError(InputError):
     """Error for a name that is not registered; contains the nearest name and the list of names."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
-        names, unknown = sorted(known), f"unknown {kind} '{name}'"
+        names, unknown = sorted(map(str, known)), f"unknown {kind} '{name}'"
         near = nearest(str(name), names)
         if _OF_GRIDSIM.match(kind) and is_not_modelled(str(name)):
             near, unknown = None, not_modelled(unknown)
@@ -122,9 +140,22 @@ class UnknownNameError(InputError):
 
 def check_keys(table: Iterable[str], keys: Collection[str], where: str, file: object) -> None:
     """Raise `UnknownNameError` for the first key of a table that is not in *keys*."""
-    for key in table:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where} in {file}", key, keys)
+    require_known(f"key of {where} in {file}", keys, *table)
+
+
+def require_known(kind: str, known: Collection[Any], *names: Any) -> None:
+    """Raise `UnknownNameError` for the first of some names of this kind that is not *known*."""
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+
+
+def installed(module: str, needed: str, path: object = None) -> Any:
+    """Return an optional module by the name of its package, or raise for *needed*, such as ``Parquet needs duckdb``."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"{needed}; pip install {module}", path=path) from error
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

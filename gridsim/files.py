@@ -152,6 +152,11 @@ def write_json(path: str | Path, content: Any) -> None:
     write_text(path, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def print_json(content: Any, indent: int = 1) -> None:
+    """Print an object as JSON, with the values of `plain`."""
+    print(json.dumps(plain(content), indent=indent, allow_nan=False))
+
+
 def plain(value: Any) -> Any:
     """Return *value* with JSON types only; numbers of other packages are converted by their ``item`` method."""
     if isinstance(value, Mapping):
@@ -212,9 +217,12 @@ def read_text(path: str | Path, *, errors: str = "strict") -> str:
     Raises
     ------
     InputError
-        For invalid bytes, with the line.
+        If it cannot be read, and for invalid bytes, with the line.
     """
-    data = Path(path).read_bytes()
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
     text = decoded(data, path, errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -237,10 +245,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     InputError
         With the file and the line, if it cannot be read or is not TOML.
     """
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    text = read_text(path)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
-
-import numpy as np
+from typing import Any, Literal
 
 from gridsim.engine.setup import Engine
-from gridsim.entities.clock import Mode, modes
+from gridsim.entities.clock import Mode
 from gridsim.entities.router import Split
 from gridsim.entities.walltime_limit import Limits
-from gridsim.errors import InputError, name_of
+from gridsim.errors import name_of
 from gridsim.model.failures import Failures
 from gridsim.model.partitions import Partitions
-from gridsim.model.time import NEVER, to_us
+from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
+from gridsim.schema import Number, check_fields
 
 Overrun = Literal["kill", "extend"]
+
+_SECONDS = Number(1 / MICROSECOND, (NEVER - 1) / MICROSECOND)
+_FIELDS = {
+    "overrun": Overrun,
+    "instant": Mode,
+    "seed": Number(0, whole=True),
+    "tick": (_SECONDS, None),
+    "split": Split,
+    "partitions": (Partitions, None),
+    "limits": Limits,
+    "until": (_SECONDS, None),
+    "engine": Engine,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +81,7 @@ class Run:
     failures: Failures | None = None
 
     def __post_init__(self) -> None:
-        if self.overrun not in ("kill", "extend"):
-            raise InputError(f"'{self.overrun}' is neither kill nor extend", field="overrun")
-        if self.instant not in tuple(modes):  # may be a table in a scenario file, which is not hashable
-            raise InputError(f"'{self.instant}' is neither batched nor per-event", field="instant")
-        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise InputError(f"{self.seed!r} is not a whole number from 0", field="seed")
-        tick = 1.0 if self.tick is None else self.tick
-        if not isinstance(tick, int | float) or not 0 < to_us(tick) < NEVER:
-            raise InputError(f"{self.tick!r} is not a number of seconds; at least 1e-06 is needed", field="tick")
-        if self.split not in get_args(Split):
-            raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
-        if self.partitions not in (None, *get_args(Partitions)):
-            raise InputError(f"'{self.partitions}' is neither apart nor pooled", field="partitions")
-        if self.limits not in get_args(Limits):
-            raise InputError(f"'{self.limits}' is not one of {', '.join(get_args(Limits))}", field="limits")
-        if self.until is not None and not (isinstance(self.until, int | float) and 0 < to_us(self.until) < NEVER):
-            raise InputError(f"{self.until!r} is not a time; seconds above 0 are needed", field="until")
-        if self.engine not in get_args(Engine):
-            raise InputError(f"'{self.engine}' is not one of {', '.join(get_args(Engine))}", field="engine")
+        check_fields(self, _FIELDS)
 
     def tick_of(self, workload: Workload) -> float:
         """Return the unit for rounding up for a workload, s.

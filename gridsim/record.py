@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.windows import PlannedWindow
 from gridsim.model.workload import PRIORITY, Workload
+from gridsim.tables import rows_of, with_rows
 
 
 class Status(IntEnum):
@@ -81,6 +82,10 @@ class TaskRecord:
     def status_names(self) -> npt.NDArray[np.str_]:
         """Name of each task's status."""
         return _names(self.status)
+
+    def select(self, rows: Any) -> TaskRecord:
+        """Return the record of some tasks (mask, slice or indices)."""
+        return with_rows(self, rows, *(it.name for it in fields(self)))
 
     def __repr__(self) -> str:
         return f"<TaskRecord: {len(self.start_us):,} tasks, {np.count_nonzero(self.start_us < NEVER):,} of them ran>"
@@ -151,16 +156,12 @@ class Promises:
         owners = rows if tasks is None else tasks
         place = _places(len(self.cancelled_by), owners)
         runs = place[self.killed] >= 0
-        columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
-        cut = (place[self.killed], self.killed_start_us, self.killed_end_us)
+        cut = with_rows(self, runs, "killed_start_us", "killed_end_us")
         by = np.where(self.killed_by >= 0, place[self.killed_by], -1)[runs]
         over = self.cancelled_by[owners]
-        found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
-        more: dict[str, Any] = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
-        if self.broken_at_us is not None and self.broken_by is not None:
-            more |= {"broken_at_us": self.broken_at_us[rows], "broken_by": self.broken_by[rows]}
-        return replace(found, **more, killed_by=by, cancelled_by=over)
+        columns = ("granted_us", "offer_us", "doublings", "broken", "broken_at_us", "broken_by")
+        return with_rows(cut, rows, *columns, killed=place[self.killed][runs], killed_by=by, cancelled_by=over)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,9 +190,7 @@ class Predictions:
 
     def select(self, rows: Any) -> Predictions:
         """Return the promises of some jobs (mask, slice or indices)."""
-        promised = None if self.promised_us is None else self.promised_us[rows]
-        moved = None if self.moved is None else self.moved[rows]
-        return Predictions(self.prediction_us[rows], self.corrections[rows], promised, moved, self.oracle)
+        return with_rows(self, rows, "prediction_us", "corrections", "promised_us", "moved")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,8 +217,7 @@ class Requested:
 
     def select(self, rows: Any) -> Requested:
         """Return the promises of some jobs (mask, slice or indices)."""
-        amounts = {name: column[rows] for name, column in self.amounts.items()}
-        return Requested(self.tasks[rows], self.exclusive[rows], amounts)
+        return with_rows(self, rows, "tasks", "exclusive", "amounts")
 
 
 class Refusal(NamedTuple):
@@ -272,9 +270,8 @@ class Reasons:
         chosen = np.flatnonzero(place[self.job] >= 0)
         chosen = chosen[np.argsort(place[self.job[chosen]], kind="stable")]
         refused = {int(place[job]): why for job, why in self.refused.items() if place[job] >= 0}
-        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("word", "since_us", "until_us")}
-        columns |= {name: getattr(self, name)[rows] for name in ("eligible", "free", "pool")}
-        return replace(self, job=place[self.job[chosen]], refused=refused, **columns)
+        found = with_rows(self, rows, "eligible", "free", "pool", refused=refused)
+        return with_rows(found, chosen, "word", "since_us", "until_us", job=place[self.job[chosen]])
 
 
 def _places(count: int, rows: Any) -> IntArray:
@@ -326,8 +323,7 @@ class Beyond:
         """Return the promises of some jobs (mask, slice or indices)."""
         place = _places(len(self.limit_us), rows)
         there = place[self.job] >= 0
-        runs = (place[self.job][there], self.start_us[there], self.end_us[there])
-        return Beyond(self.how, self.limit_us[rows], *runs)
+        return with_rows(self, there, "start_us", "end_us", job=place[self.job][there], limit_us=self.limit_us[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,7 +353,7 @@ class KeptWork:
         """Return the runs of some jobs, whose new rows are in *place*; -1 for all others."""
         there = place[self.job] >= 0
         names = ("start_us", "restart_us", "kept_us", "checkpoints", "checkpoint_us")
-        return KeptWork(place[self.job][there], *(getattr(self, name)[there] for name in names))
+        return with_rows(self, there, *names, job=place[self.job][there])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -427,15 +423,14 @@ class Interruptions:
         """Return the runs of some jobs (mask, slice or indices)."""
         place = _places(len(self.ended), rows)
         there = place[self.job] >= 0
-        found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
         kept = None if self.kept is None else self.kept.select(place)
         moved = None if self.moved is None else self.moved[:, rows]
         asleep = self.suspended
         if asleep is not None:
             asleep = np.stack([place[asleep[0]], *asleep[1:4], np.where(asleep[4] < 0, -1, place[asleep[4]])])
             asleep = asleep[:, asleep[0] >= 0]
-        changed: Any = {**found, "ended": self.ended[rows], "kept": kept, "suspended": asleep, "moved": moved}
-        return replace(self, job=place[self.job][there], **changed)
+        changed: Any = {"ended": self.ended[rows], "kept": kept, "suspended": asleep, "moved": moved}
+        return with_rows(self, there, "start_us", "end_us", "reason", job=place[self.job][there], **changed)
 
     def suspended_us(self, job: IntArray, start: IntArray) -> IntArray:
         """Return for how long each of these runs was suspended, whole microseconds."""
@@ -593,9 +588,7 @@ class Record:
         """
         if self.logged_submit_us is None:
             return self.workload
-        deadline, later = self.workload.deadline, self.workload.submit - self.logged_submit_us
-        deadline = np.where(deadline < NEVER, deadline - later, NEVER)
-        return replace(self.workload, submit=self.logged_submit_us, deadline=deadline)
+        return self.workload.submitted_at(self.logged_submit_us)
 
     @property
     def as_given(self) -> Record:
@@ -829,42 +822,15 @@ class Record:
         Record
             Record of these rows.
         """
-        return Record(
-            self.workload.select(rows),
-            self.start_us[rows],
-            self.end_us[rows],
-            self.status[rows],
-            self.cluster[rows],
-            self.cores,
-            **self._parts(rows),
-        )
+        tasks = self.workload.tasks
+        requests, count = (rows, len(self)) if tasks is None else (tasks.rows_of(rows), len(tasks))
+        of_requests = {name: rows_of(getattr(self, name), requests) for name in ("tasks", "rank", "interruptions")}
+        allocations = None if self.allocations is None else self.allocations.select(requests, count)
+        promises = None if self.promises is None else self.promises.select(rows, None if tasks is None else requests)
+        return with_rows(self, rows, *_OF_JOBS, **of_requests, promises=promises, allocations=allocations)
 
-    def _parts(self, rows: Any) -> dict[str, Any]:
-        """Return the optional columns (DAG jobs, promises and others) for the jobs in *rows*."""
-        parts: dict[str, Any] = {"until_us": self.until_us, "capacity": self.capacity}
-        of_jobs = ["reasons", "beyond", "predictions", "requested"]
-        if self.tasks is None:
-            of_jobs += ["promises", "interruptions"]
-        for name in of_jobs:
-            if (part := getattr(self, name)) is not None:
-                parts[name] = part.select(rows)
-        for name in ("reason", "cores_used", "logged_submit_us", "critical_path"):
-            if (column := getattr(self, name)) is not None:
-                parts[name] = column[rows]
-        if self.workload.tasks is not None and self.tasks is not None:
-            kept = self.workload.tasks.rows_of(rows)
-            if self.interruptions is not None:
-                parts["interruptions"] = self.interruptions.select(kept)
-            if self.promises is not None:
-                parts["promises"] = self.promises.select(rows, kept)
-            task = self.tasks
-            names = ("ready_us", "start_us", "end_us", "status", "cluster")
-            columns: dict[str, Any] = {name: getattr(task, name)[kept] for name in names}
-            used = None if task.cores_used is None else task.cores_used[kept]
-            parts["tasks"] = replace(task, **columns, cores_used=used)
-            parts["rank"] = None if self.rank is None else self.rank[kept]
-        if self.allocations is not None:
-            several = "tasks" in parts
-            owners = len(self.workload.tasks or ()) if several else len(self)
-            parts["allocations"] = self.allocations.select(kept if several else rows, owners)
-        return parts
+
+_OF_JOBS = (
+    *("workload", "start_us", "end_us", "status", "cluster", "reasons", "beyond", "predictions"),
+    *("requested", "reason", "cores_used", "logged_submit_us", "critical_path"),
+)

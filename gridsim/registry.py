@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gridsim.errors import GridsimError, InputError, UnknownNameError
+from gridsim.errors import GridsimError, InputError, UnknownNameError, require_known
 
 KINDS: dict[str, tuple[str, ...]] = {
     "ordering": (
@@ -280,8 +280,7 @@ def find(kind: str, name: str) -> type:
     if own is not None:
         return own
     table = _table(kind)
-    if name not in table:
-        raise UnknownNameError(kind, name, table)
+    require_known(kind, table, name)
     return table[name]
 
 

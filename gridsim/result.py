@@ -588,9 +588,9 @@ class Result:
             self.suspensions,
         )
         for name, columns in zip(_RARE, rare, strict=True):
-            (folder / name).unlink(missing_ok=True)
+            (folder / f"{name}.csv").unlink(missing_ok=True)
             if columns:
-                write_table(folder / name, columns)
+                write_table(folder / f"{name}.csv", columns)
         for name, columns in tables.items():
             for other in TABLES:
                 if other != table or not columns:
@@ -605,17 +605,9 @@ class Result:
 
 
 _TABLES = ("jobs", "tasks", "allocations")
-_RARE = (
-    "killed_runs.csv",
-    "runs.csv",
-    "failures.csv",
-    "pieces.csv",
-    "reasons.csv",
-    "refused.csv",
-    "logged.csv",
-    "suspensions.csv",
-)
-FILES = frozenset((*_RARE, NAMES, "metrics.json", "run.json", *(f"{it}.{kind}" for it in _TABLES for kind in TABLES)))
+_RARE = ("killed_runs", "runs", "failures", "pieces", "reasons", "refused", "logged", "suspensions")
+_CSV = tuple(f"{name}.csv" for name in _RARE)
+FILES = frozenset((*_CSV, NAMES, "metrics.json", "run.json", *(f"{it}.{kind}" for it in _TABLES for kind in TABLES)))
 """Names of all files that `Result.write` may write."""
 
 _ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import MOST_CORES
+from gridsim.model.platform_file import CLUSTER, GROUP
 from gridsim.record import Refusal, Status
 from gridsim.schema import NUMBER, WHOLE, Number, Schema, check, load_json, read_json
 from gridsim.tables import Kind, read_table
@@ -20,25 +21,7 @@ _EXPECTED = "a result directory"
 
 _CORES = Number(1, MOST_CORES, whole=True)
 _COUNT = Number(0, 2**53, whole=True)
-_NODES = {
-    "group": str,
-    "count": Number(0, 1_000_000, whole=True),
-    "capacity?": {str: _COUNT},
-    "gpus?": _COUNT,
-    "gpu_kind?": str,
-    "features?": [str],
-    "partitions?": [str],
-    "weight?": WHOLE,
-    "names?": [str],
-}
-_TREE: dict[str, Schema] = {
-    "name": str,
-    "cores?": _COUNT,
-    "kind?": str,
-    "rate?": NUMBER,
-    "nodes?": [_NODES],
-    "pools?": {str: _COUNT},
-}
+_TREE: dict[str, Schema] = {"name": str, **CLUSTER, "cores?": _COUNT, "nodes?": [GROUP]}
 _TREE["children?"] = [_TREE]
 _WORKLOAD = {
     "clock?": {"origin?": (NUMBER, str, None), "zone?": (str, None)},

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim import registry
-from gridsim.errors import InputError, UnknownNameError, check_keys, located, name_of
+from gridsim.errors import InputError, UnknownNameError, located, name_of
 from gridsim.files import read_toml
 from gridsim.metrics.summary import requested_measures
 from gridsim.model.failures import failures_from
@@ -27,6 +27,7 @@ from gridsim.policy.site_policy import machine, machine_of
 from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.run_setup import in_site_zone
+from gridsim.schema import ANY, ANY_TABLE, WHOLE, Table, check, typed
 from gridsim.simulation import Run, run, simulate
 from gridsim.streaming import Streamed
 from gridsim.streaming import stream as stream_jobs
@@ -167,24 +168,8 @@ class Scenario:
         Scenario
             The scenario.
         """
-        known = (
-            "workload",
-            "options",
-            "policy",
-            "site",
-            "metric",
-            "charge",
-            "failures",
-            "windows",
-            "checkpoint",
-            "preemption",
-            *TABLES,
-        )
-        check_keys(recipe, known, "recipe", path or "the recipe")
-        workload = _table(recipe, "workload", tuple(_TYPES), path)
-        for key in workload:
-            wanted = list if key == "file" and isinstance(workload[key], list) else _TYPES[key]
-            _typed(f"workload.{key}", workload[key], wanted, path)
+        check(recipe, _RECIPE, path=path)
+        workload = recipe.get("workload", {})
         if "file" in workload and "model" in workload:
             raise InputError("give a file or a model, not both", path=path, field="workload.model")
         platform = _platform(recipe, path)
@@ -337,8 +322,6 @@ class Scenario:
 def _relative_to(file: Any, path: Path | None) -> Any:
     """Return the path of a log (or several), relative to the scenario file."""
     if isinstance(file, list):
-        for number, name in enumerate(file):
-            _typed(f"workload.file[{number}]", name, str, path)
         return [_relative_to(name, path) for name in file]
     return file if file is None or path is None else str(path.parent / file)
 
@@ -352,15 +335,12 @@ def _site(recipe: Mapping[str, Any], path: Path | None) -> str | Spec | None:
     given = recipe.get("site")
     if given is None:
         return None
-    if not isinstance(given, Mapping):
-        _typed("site", given, str, path)
     with located(path, field="site"):
         return registry.located(site_of(given), _folder(path))
 
 
-def _policy(text: Any, path: Path | None, site: Any) -> tuple[str | None, str | Spec]:
+def _policy(text: str, path: Path | None, site: Any) -> tuple[str | None, str | Spec]:
     """Return label and policy of a scenario file; the policy is created once, so that errors are raised here."""
-    _typed("policy", text, str, path)
     with located(path, field="policy"):
         label, spec = label_of(text)
         policy = registry.located(spec, _folder(path))
@@ -368,9 +348,8 @@ def _policy(text: Any, path: Path | None, site: Any) -> tuple[str | None, str | 
     return label, policy
 
 
-def _preempting(policy: str | Spec, table: Any, path: Path | None, site: Any) -> str | Spec:
+def _preempting(policy: str | Spec, table: Mapping[str, Any], path: Path | None, site: Any) -> str | Spec:
     """Return a policy with the preemption of a scenario file, unless it has its own."""
-    _typed("preemption", table, Mapping, path)
     with located(path, field="preemption"):
         if "mode" not in table:
             raise InputError("has no mode; expected requeue, checkpoint, cancel or suspend")
@@ -408,15 +387,11 @@ def _mapping(text: str | None, path: Path | None) -> str | None:
 
 
 def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
-    names = tuple(option.name for option in fields(Run) if option.name != "failures")
-    options = _table(recipe, "options", names, path)
+    options = recipe.get("options", {})
     if {"failures", "windows", "checkpoint"} & set(recipe):
         table, origin = recipe.get("failures", {}), path or "the recipe"
-        saving = recipe.get("checkpoint", {})
-        _typed("failures", table, Mapping, path)
-        _typed("checkpoint", saving, Mapping, path)
         with located(path):
-            windows = windows_from(recipe.get("windows", []), origin)
+            windows, saving = windows_from(recipe.get("windows", []), origin), recipe.get("checkpoint", {})
             options = {**options, "failures": failures_from(table, _folder(path), origin, windows, saving)}
     with located(path, below="options"):
         if isinstance(options.get("balancer"), str):
@@ -424,12 +399,12 @@ def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
         return Run(**options)
 
 
-def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec], object]) -> tuple[str | Spec, ...]:
+def _parts(
+    specs: Sequence[str], key: str, path: Path | None, make: Callable[[str | Spec], object]
+) -> tuple[str | Spec, ...]:
     """Return the parts in a list of a scenario file; each is created once, so that errors are raised here."""
-    _typed(key, specs, list, path)
     found: list[str | Spec] = []
     for number, spec in enumerate(specs):
-        _typed(f"{key}[{number}]", spec, str, path)
         with located(path, field=f"{key}[{number}]"):
             found.append(registry.located(spec, _folder(path)))
             make(found[-1])
@@ -444,40 +419,35 @@ def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
     table = recipe.get("platform", {})
     if not isinstance(table, Mapping) or "file" not in table:
         return platform_of(recipe, path=path, origin="the recipe")
-    _typed("platform.file", table["file"], str, path)
+    typed(table["file"], str, "platform.file", path)
     others = [key for key in table if key != "file"] + [name for name in named if name != "platform"]
     if others:
         raise InputError(f"gives the platform; leave out either it or {others[0]}", path=path, field="platform.file")
     return read_platform(_folder(path) / table["file"])
 
 
-_TYPES: dict[str, type] = {
-    "file": str,
-    "model": str,
-    "cores": int,
-    "on": Mapping,
-    "transforms": list,
-    "timezone": str,
-    "users": str,
-    "cluster": str,
-    "format": str,
-    "mapping": str,
-    "memory": str,
-}
-_WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
-
-
-def _typed(key: str, value: Any, wanted: type, path: Path | None) -> None:
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=key)
-
-
-def _table(recipe: Mapping[str, Any], name: str, keys: Sequence[str], path: Path | None) -> Mapping[str, Any]:
-    table = recipe.get(name, {})
-    if not isinstance(table, Mapping):
-        raise InputError(f"is {type(table).__name__}; a table [{name}] was expected", path=path, field=name)
-    check_keys(table, keys, f"[{name}]", path or "the recipe")
-    return table
+_WORKLOAD = Table(
+    {
+        **dict.fromkeys((f"{name}?" for name in ("model", "timezone", "users", "format", "mapping", "memory")), str),
+        "cluster?": str,
+        "file?": (str, [str]),
+        "cores?": WHOLE,
+        "on?": Table({str: str}),
+        "transforms?": [str],
+    }
+)
+_RECIPE = Table(
+    {
+        "workload?": _WORKLOAD,
+        "options?": Table({f"{option.name}?": ANY for option in fields(Run) if option.name != "failures"}),
+        "policy?": str,
+        "site?": (str, ANY_TABLE),
+        "metric?": [str],
+        "charge?": [str],
+        **dict.fromkeys(("failures?", "checkpoint?", "preemption?"), ANY_TABLE),
+        **dict.fromkeys(("windows?", *(f"{table}?" for table in TABLES)), ANY),
+    }
+)
 
 
 def with_users(users: str | Spec | None, transforms: Sequence[str | Spec]) -> list[str | Spec]:

@@ -1,4 +1,4 @@
-"""Schemas of JSON files; a file is checked as a whole on reading, and errors contain its line and field."""
+"""Schemas of JSON files and of tables of TOML files; errors contain the field, and the line in a JSON file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import DEEPEST, parse_json
 
 Schema = Any
@@ -23,8 +24,9 @@ Schema = Any
 ``[schema]``          a list of such values; a list of several schemas is a list of this length
 ``{"key": schema}``   an object with these keys; a key that ends in ``?`` may be absent, and others may be present
 ``{str: schema}``     an object with any keys
+`Table`               a table of a TOML file: as an object, but other keys may not be present
 ``(one, other)``      either
-``frozenset``         one of these texts
+``frozenset``         one of these texts, as ``Literal["one", "other"]``
 ``re.Pattern``        a text that matches; as a key, any key that matches
 `ANY`                 anything
 ====================  ================================================================================================
@@ -32,6 +34,17 @@ Schema = Any
 
 ANY = object()
 """Any value."""
+
+NAME = re.compile(r"(?s).+")
+"""A text that is not empty."""
+
+
+class Table(dict[Any, Schema]):
+    """Schema of a table of a TOML file, which may have only these keys."""
+
+
+ANY_TABLE = Table({str: ANY})
+"""A table with any content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +65,32 @@ class Number:
 
     def __str__(self) -> str:
         what = "a whole number" if self.whole else "a number"
-        return f"{what} from {self.least:.16g} to {self.most:.16g}"
+        least = f" from {self.least:.16g}" if self.least > -(2**53) else ""
+        least = " above 0" if self.least == _SMALLEST else least
+        return f"{what}{least}{f' to {self.most:.16g}' if self.most < 2**53 else ''}"
 
 
 NUMBER = Number()
 """Any finite number."""
 
+_SMALLEST = 5e-324
+"""The smallest number above 0."""
+
+POSITIVE = Number(_SMALLEST)
+"""Any finite number above 0."""
+
 WHOLE = Number(-(2**53), 2**53, whole=True)
 """Any integer that a float holds exactly."""
 
 _Place = tuple[str | int, ...]
+
+
+class _Wrong(NamedTuple):
+    """Where a value differs from its schema: the problem (empty for an unknown key), and the schema of that place."""
+
+    place: _Place
+    problem: str
+    schema: Schema
 
 
 def read_json(path: str | Path, schema: Schema, expected: str) -> Any:
@@ -95,7 +124,18 @@ def load_json(path: str | Path, expected: str) -> tuple[Any, bytes]:
     return parse_json(data, path, expected), data
 
 
-def check(content: Any, schema: Schema, *, path: object = None, data: bytes | None = None) -> None:
+def typed(value: Any, schema: Schema, where: str, path: object) -> Any:
+    """Return a value of a TOML file after checking it; *where* is its place, and errors are as in `check`."""
+    check(value, schema, path=path, where=where)
+    return value
+
+
+def check_fields(owner: object, schema: Mapping[str, Schema], where: str = "") -> None:
+    """Check attributes of an object, which are a table of this name in a TOML file; errors are as in `check`."""
+    check({name: getattr(owner, name) for name in schema}, schema, where=where)
+
+
+def check(content: Any, schema: Schema, *, path: object = None, data: bytes | None = None, where: str = "") -> None:
     """Check a value against a schema.
 
     Parameters
@@ -104,6 +144,8 @@ def check(content: Any, schema: Schema, *, path: object = None, data: bytes | No
         File of the value.
     data : bytes, optional
         Bytes of that file, to find the line of an error.
+    where : str, optional
+        Place of the value in the file, if it is a part of it.
 
     Raises
     ------
@@ -120,45 +162,55 @@ def check(content: Any, schema: Schema, *, path: object = None, data: bytes | No
         depth += 1
         if depth > DEEPEST:
             raise InputError("is nested too deeply", path=path)
-    if (wrong := _wrong(content, schema, ())) is None:
+    if (wrong := _wrong(content, schema, (where,) if where else ())) is None:
         return
-    place, message = wrong
+    place, problem, expected = wrong
+    if not problem:
+        named = [key.removesuffix("?") for key in expected]
+        table = f"[{_field(place[:-1])}] in " if place[:-1] else ""
+        raise UnknownNameError(f"key of {table}{path or 'the table'}", place[-1], named)
     line = None if data is None else line_of(data, place)
-    field = re.sub(r"^\.", "", "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place))
-    raise InputError(message, path=path, line=line, field=field or None)
+    raise InputError(f"{problem}; expected {_name(expected)}", path=path, line=line, field=_field(place) or None)
 
 
-def _wrong(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str] | None:
+def _field(place: _Place) -> str:
+    return re.sub(r"^\.", "", "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place))
+
+
+def _wrong(value: Any, schema: Schema, place: _Place) -> _Wrong | None:
     """Return place and description of the first difference; None if there is none."""
     if schema is ANY:
         return None
     if isinstance(schema, tuple):
-        closest: tuple[_Place, str] = place, ""
+        closest = _Wrong(place, "", schema)
         for each in schema:
             if (wrong := _wrong(value, each, place)) is None:
                 return None
-            closest = max(closest, wrong, key=lambda one: len(one[0]))
-        return closest if len(closest[0]) > len(place) else _expected(value, schema, place)
+            closest = max(closest, wrong, key=lambda one: len(one.place))
+        return closest if len(closest.place) > len(place) else _expected(value, schema, place)
     if isinstance(schema, dict) and isinstance(value, Mapping):
         return _wrong_object(value, schema, place)
-    if isinstance(schema, list) and isinstance(value, list):
+    if isinstance(schema, list) and isinstance(value, list | tuple):
         if len(schema) > 1 and len(value) != len(schema):
-            return place, f"has {len(value)} entries; expected {len(schema)}"
+            return _Wrong(place, f"has {len(value)} entries", schema)
         each = schema * len(value) if len(schema) == 1 else schema
         entries = enumerate(zip(value, each, strict=True))
         return next((it for at, (one, kind) in entries if (it := _wrong(one, kind, (*place, at)))), None)
     return None if _is(value, schema) else _expected(value, schema, place)
 
 
-def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place: _Place) -> tuple[_Place, str] | None:
+def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place: _Place) -> _Wrong | None:
     named = {key.removesuffix("?"): kind for key, kind in schema.items() if isinstance(key, str)}
     of_others = next(((key, kind) for key, kind in schema.items() if not isinstance(key, str)), (str, ANY))
+    closed = isinstance(schema, Table) and len(named) == len(schema)
+    if unknown := [key for key in value if closed and key not in named]:
+        return _Wrong((*place, unknown[0]), "", schema)
     for key in named:
         if key in schema and key not in value:
-            return (*place, key), "is missing"
+            return _Wrong((*place, key), "is missing", named[key])
     for key, one in value.items():
         if key not in named and not _is(key, of_others[0]):
-            return (*place, key), f"is not a known key; expected {_name(of_others[0])}"
+            return _Wrong((*place, key), "is not a known key", of_others[0])
         if (it := _wrong(one, named.get(key, of_others[1]), (*place, key))) is not None:
             return it
     return None
@@ -166,32 +218,40 @@ def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place:
 
 def _is(value: Any, schema: Schema) -> bool:
     if isinstance(schema, Number):
-        kinds = int if schema.whole else (int, float)
+        kinds: Any = Integral if schema.whole else Real
         return isinstance(value, kinds) and not isinstance(value, bool) and schema.least <= value <= schema.most
-    if isinstance(schema, frozenset):
-        return isinstance(value, str) and value in schema
+    if words := _choices(schema):
+        return value in words
     if isinstance(schema, re.Pattern):
         return isinstance(value, str) and schema.fullmatch(value) is not None
     return value is None if schema is None else isinstance(schema, type) and isinstance(value, schema)
 
 
-def _expected(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str]:
+def _choices(schema: Schema) -> tuple[str, ...]:
+    """Return the texts that a schema lists; empty for others."""
+    return tuple(sorted(schema)) if isinstance(schema, frozenset) else get_args(schema)
+
+
+def _expected(value: Any, schema: Schema, place: _Place) -> _Wrong:
     text = repr(value) if not isinstance(value, int) or abs(value) < 1e40 else "an integer with too many digits"
-    return place, f"is {text if len(text) <= 40 else text[:40] + '…'}; expected {_name(schema)}"
+    return _Wrong(place, f"is {text if len(text) <= 40 else text[:40] + '…'}", schema)
 
 
 def _name(schema: Schema) -> str:
     if isinstance(schema, tuple):
         return " or ".join(map(_name, schema))
-    if isinstance(schema, frozenset):
-        return ", ".join(sorted(schema))
+    if words := _choices(schema):
+        return f"one of {', '.join(words)}"
     if isinstance(schema, Number):
         return str(schema)
     if isinstance(schema, re.Pattern):
-        return f"a text like {schema.pattern}"
-    if isinstance(schema, dict | list):
-        return "an object" if isinstance(schema, dict) else "a list"
-    return {None: "null", str: "a text", bool: "true or false"}[schema]
+        return "a name" if schema is NAME else f"a text like {schema.pattern}"
+    if isinstance(schema, list):
+        of = "names" if schema[0] is NAME else "texts" if schema[0] is str else f"{len(schema)} values"
+        return "a list" if of == "1 values" else f"a list of {of}"
+    if isinstance(schema, dict):
+        return "a table" if isinstance(schema, Table) else "an object"
+    return {ANY: "a value", None: "null", str: "a text", bool: "true or false"}[schema]
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")

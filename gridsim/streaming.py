@@ -23,7 +23,7 @@ from gridsim.engine.setup import CompiledRun, Earlier
 from gridsim.errors import InputError, name_of
 from gridsim.files import plain, write_json
 from gridsim.metrics.measures import Measure
-from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
@@ -270,7 +270,7 @@ def stream(
     empty = replace(result_of(nothing, platform, make_policy(policy), options), label=label)
     of_what = hashlib.sha256(json.dumps(plain(empty.provenance()), sort_keys=True).encode()).hexdigest()
     known, result = _known(folder, of_what, blocks.jobs), empty.with_measures(measures)
-    told = {**result.provenance(), "metrics": {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}, "streamed": of_what}
+    told = {**result.provenance(), "metrics": CUTS, "streamed": of_what}
     if known is not None and known == json.loads(json.dumps(plain(told))) and (folder / "metrics.json").is_file():
         return Streamed(read_numbers(folder), simulated=False)
     if known is None:

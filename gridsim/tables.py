@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import io
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, installed
 from gridsim.files import csv_rows, decoded, naming, write_atomically
+
+T = TypeVar("T")
 
 TABLES = ("csv", "parquet")
 """Formats of the large tables."""
@@ -35,6 +37,22 @@ _PART = 1 << 17
 _MOST_HELD = 1 << 20
 _SORTING = "600MB"
 _MARKS = frozenset(',"\n\r')
+
+
+def rows_of(column: Any, rows: Any) -> Any:
+    """Return rows of a column, of the columns of a mapping, or of an object with `select`; None stays None."""
+    if column is None:
+        return None
+    if isinstance(column, Mapping):
+        return {name: rows_of(each, rows) for name, each in column.items()}
+    return column.select(rows) if hasattr(column, "select") else column[rows]
+
+
+def with_rows(owner: T, rows: Any, *names: str, **values: Any) -> T:
+    """Return a dataclass with rows (mask, slice or indices) of these of its columns, and with other values."""
+    whole: Any = owner
+    found: T = replace(whole, **{name: rows_of(getattr(owner, name), rows) for name in names}, **values)
+    return found
 
 
 def write_table(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -211,10 +229,7 @@ def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
 
 
 def _duckdb() -> Any:
-    try:
-        return importlib.import_module("duckdb")
-    except ImportError as error:
-        raise InputError("Parquet needs duckdb; pip install duckdb") from error
+    return installed("duckdb", "Parquet needs duckdb")
 
 
 def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:

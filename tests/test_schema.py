@@ -42,9 +42,9 @@ def test_a_value_that_matches_is_accepted() -> None:
         ({"label": 3}, "field 'label': is 3; expected a text or null"),
         ({"jobs": [{"id": 1}, {}]}, r"field 'jobs\[1\].id': is missing"),
         ({"jobs": {}}, "field 'jobs': is {}; expected a list"),
-        ({"jobs": [{"id": 1, "span": [1]}]}, r"field 'jobs\[0\].span': has 1 entries; expected 2"),
+        ({"jobs": [{"id": 1, "span": [1]}]}, r"field 'jobs\[0\].span': has 1 entries; expected a list of 2 values"),
         ({"jobs": [{"id": 1, "span": [1, float("nan")]}]}, r"span\[1\]': is nan"),
-        ({"kind": "c"}, "field 'kind': is 'c'; expected a, b"),
+        ({"kind": "c"}, "field 'kind': is 'c'; expected one of a, b"),
         ({"sizes": {"x": True}}, "field 'sizes.x': is not a known key"),
     ],
 )

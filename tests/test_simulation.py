@@ -77,14 +77,14 @@ def test_a_simulation_need_not_start_at_zero() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"overrun": "forgive"}, "field 'overrun': 'forgive' is neither kill nor extend"),
-        ({"instant": "later"}, "field 'instant': 'later' is neither batched nor per-event"),
-        ({"seed": -1}, "field 'seed': -1 is not a whole number from 0"),
-        ({"seed": "x"}, "field 'seed': 'x' is not a whole number from 0"),
-        ({"tick": 0}, "field 'tick': 0 is not a number of seconds"),
+        ({"overrun": "forgive"}, "field 'overrun': is 'forgive'; expected one of kill, extend"),
+        ({"instant": "later"}, "field 'instant': is 'later'; expected one of batched, per-event"),
+        ({"seed": -1}, "field 'seed': is -1; expected a whole number from 0"),
+        ({"seed": "x"}, "field 'seed': is 'x'; expected a whole number from 0"),
+        ({"tick": 0}, "field 'tick': is 0; expected a number from 1e-06"),
         ({"tick": 1e-9}, "field 'tick'"),
         ({"tick": float("nan")}, "field 'tick'"),
-        ({"tick": "1"}, "field 'tick': '1' is not a number of seconds"),
+        ({"tick": "1"}, "field 'tick': is '1'; expected a number from 1e-06"),
     ],
 )
 def test_an_option_that_is_none_is_refused(options: dict[str, Any], told: str) -> None:

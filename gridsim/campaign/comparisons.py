@@ -39,11 +39,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, require_known
 from gridsim.metrics.campaign import Paired, PolicyComparison, compare_policies, corrected
 from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.measures import Metric
 from gridsim.metrics.paired_tests import CERTAIN, MARGIN, RESAMPLES, Better, t_test
-from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
+from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.model.time import FloatArray, IntArray
 
 AS_IT_IS = 0
@@ -209,28 +210,22 @@ class Comparing:
         if self.factor in (self.replicates or ()):
             raise InputError(f"'{self.factor}' is compared, so it cannot also define replicates", field="replicates")
         for name in self.metrics or ():
-            if name not in KNOWN:
-                raise UnknownNameError("metric", name, KNOWN)
+            require_known("metric", KNOWN, name)
             if KNOWN[name].better is None:
                 raise InputError(f"no change of '{name}' is an improvement; leave it out", field="metrics")
 
     def replicates_of(self, factors: Iterable[str]) -> tuple[str, ...]:
         """Return the existing factors that change the workload."""
         known = list(factors)
-        if self.factor not in known:
-            raise UnknownNameError("factor", self.factor, known)
+        require_known("factor", known, self.factor)
         if self.replicates is None:
             return tuple(name for name in REPLICATES if name in known and name != self.factor)
-        for name in self.replicates:
-            if name not in known:
-                raise UnknownNameError("factor", name, known)
+        require_known("factor", known, *self.replicates)
         return self.replicates
 
     def sources_of(self, replicates: Sequence[str]) -> tuple[str, ...]:
         """Return the factors of which the other *replicates* are parts; none if all replicates are independent."""
-        for name in self.sources or ():
-            if name not in replicates:
-                raise UnknownNameError("factor that defines replicates", name, replicates)
+        require_known("factor that defines replicates", replicates, *(self.sources or ()))
         if self.sources is not None:
             return self.sources if len(self.sources) < len(replicates) else ()
         whole = tuple(name for name in SOURCES if name in replicates)

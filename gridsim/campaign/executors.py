@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, installed
 from gridsim.workers import Processes
 
 T = TypeVar("T")
@@ -26,35 +25,45 @@ _AHEAD = 2
 """Batches per worker: one running, and one waiting."""
 
 
-class Pool(Protocol):
-    """Interface of a pool of workers."""
+class Pool:
+    """Workers of an executor, which is not closed.
+
+    Parameters
+    ----------
+    executor : Executor or Processes
+        The executor.
+    workers : int
+        Approximate number of its workers.
+    """
+
+    together = _TOGETHER
+    """Largest number of units per batch."""
+
+    def __init__(self, executor: Any, workers: int) -> None:
+        self._executor, self._workers = executor, workers
 
     @property
     def workers(self) -> int:
         """Approximate number of workers."""
-        ...
-
-    @property
-    def together(self) -> int:
-        """Largest number of units per batch."""
-        ...
+        return self._workers
 
     @property
     def lead(self) -> int:
         """Number of batches to submit in advance."""
-        ...
+        return _AHEAD * self.workers
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
         """Submit work."""
-        ...
+        future: Future[T] = self._executor.submit(work, *args)
+        return future
 
     def renew(self) -> None:
         """Start new workers after one has died."""
-        ...
+        raise InputError("a worker of the executor died; start again with a new executor: finished runs are kept")
 
     def is_lost(self) -> bool:
         """True if no worker is left."""
-        ...
+        return False
 
 
 @contextmanager
@@ -77,97 +86,59 @@ def pool_of(workers: int, executor: Executor | str | None) -> Iterator[Pool]:
         with _dask(executor) as cluster:
             yield cluster
     elif executor is not None:
-        yield _Other(executor, workers)
+        yield Pool(executor, max(workers, int(getattr(executor, "_max_workers", 1))))
     elif workers == 1:
-        yield _Here()
+        yield _Here(None, 1)
     else:
-        pool = _Processes(workers)
+        processes = Processes(workers)
         try:
-            yield pool
+            yield _Processes(processes, workers)
         except BaseException:
-            pool.close(at_once=True)
+            processes.close(at_once=True)
             raise
-        pool.close(at_once=False)
+        processes.close(at_once=False)
 
 
-class _Here:
+class _Here(Pool):
     """This process: a unit runs when it is submitted, and is stored before the next one begins."""
 
-    workers = together = lead = 1
+    together = lead = 1
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
         future: Future[T] = Future()
         future.set_result(work(*args))
         return future
 
-    def renew(self) -> None:
-        raise AssertionError("a process that died is not reported here")
 
-    def is_lost(self) -> bool:
-        return False
-
-
-class _Processes(Processes):
+class _Processes(Pool):
     """Processes of this machine, started once for all units."""
 
-    together = _TOGETHER
-
-    @property
-    def lead(self) -> int:
-        return _AHEAD * self.workers
-
-    def is_lost(self) -> bool:
-        return False
-
-
-class _Other:
-    """User-defined executor, which is not closed."""
-
-    together = _TOGETHER
-
-    def __init__(self, executor: Executor, workers: int) -> None:
-        self._executor = executor
-        self.workers = max(workers, int(getattr(executor, "_max_workers", 1)))
-        self.lead = _AHEAD * self.workers
-
-    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
-        return self._executor.submit(work, *args)
-
     def renew(self) -> None:
-        raise InputError("a worker of the executor died; start again with a new executor: finished runs are kept")
-
-    def is_lost(self) -> bool:
-        return False
+        self._executor.renew()
 
 
 @contextmanager
 def _dask(address: str) -> Iterator[Pool]:
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError as error:
-        raise InputError("Dask is not installed; pip install distributed") from error
+    distributed = installed("distributed", "Dask is not installed")
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"no Dask scheduler responds at '{address}': {error}", field="dask") from error
     try:
-        yield _Dask(client)
+        yield _Dask(client.get_executor(pure=False), _Dask.AT_LEAST, client)
     finally:
         client.close(timeout=5)
 
 
-class _Dask:
+class _Dask(Pool):
     """Workers of a Dask scheduler, whose number may change; units of a worker that dies run elsewhere."""
 
-    _AT_LEAST = 16  # workers; a cluster that scales with its queue must have a queue
+    AT_LEAST = 16  # workers; a cluster that scales with its queue must have a queue
     _COUNTED = 10.0  # seconds between two counts of the workers
 
-    together = _TOGETHER
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._executor = client.get_executor(pure=False)
-        self._cores, self._counted = 0, -math.inf
+    def __init__(self, executor: Any, workers: int, client: Any) -> None:
+        super().__init__(executor, workers)
+        self._client, self._cores, self._counted = client, 0, -math.inf
 
     @property
     def workers(self) -> int:
@@ -175,15 +146,11 @@ class _Dask:
             self._counted = time.monotonic()
             with contextlib.suppress(OSError, RuntimeError):  # the scheduler is gone, as reported by `is_lost`
                 self._cores = sum(self._client.ncores().values())
-        return self._cores or self._AT_LEAST
+        return self._cores or self._workers
 
     @property
     def lead(self) -> int:
-        return _AHEAD * max(self.workers, self._AT_LEAST)
-
-    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
-        future: Future[T] = self._executor.submit(work, *args)
-        return future
+        return _AHEAD * max(self.workers, self._workers)
 
     def renew(self) -> None:
         raise AssertionError("Dask restarts its workers itself")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim import registry
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.policy.presets import label_of as policy_label
 from gridsim.policy.presets import site_of
 
@@ -40,20 +40,20 @@ def values_of(name: str, given: Any, path: Path) -> Sequence[Any]:
     if isinstance(given, Mapping):
         whole = all(type(part) is int for part in given.values())
         if set(given) - {"step"} != {"first", "last"} or not whole or given.get("step", 1) < 1:
-            told = f"is {given!r}; a list, or whole numbers {{first = 1, last = 30}} were expected"
+            told = f"is {given!r}; expected a list, or whole numbers {{first = 1, last = 30}}"
             raise _wrong(told, path, name)
         first, last, step = given["first"], given["last"], given.get("step", 1)
         if (last - first) // step >= MOST_COMBINATIONS:
             raise _wrong(f"has more than {MOST_COMBINATIONS:,} values from first to last", path, name)
         given = list(range(first, last + 1, step))
     if not isinstance(given, list | tuple) or not given:
-        raise _wrong(f"is {given!r}; a list of values was expected", path, name)
+        raise _wrong(f"is {given!r}; expected a list of values", path, name)
     if name == "policy":
         given = [_policy(value) for value in given]
     for number, value in enumerate(given):
         label = value.get("name") if isinstance(value, Mapping) else value
         if not isinstance(label, str | int | float) or label in (math.inf, -math.inf) or label != label:
-            told = f"is {value!r}; text, a number, or a table with a name was expected"
+            told = f"is {value!r}; expected text, a number, or a table with a name"
             raise _wrong(told, path, f"{name}[{number}]")
     for label, times in Counter(map(label_of, given)).items():
         if times > 1:
@@ -65,7 +65,7 @@ def _wrong(message: str, path: Path, name: str) -> InputError:
     return InputError(message, path=path, field=f"factors.{name}")
 
 
-def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> None:
+def check_exclude(exclude: Sequence[Mapping[str, Any]], factors: Mapping[str, Sequence[Any]], path: Path) -> None:
     """Check that excluded combinations consist of factors and their values.
 
     Raises
@@ -73,16 +73,12 @@ def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path
     InputError
         With the file, the key and the expected value.
     """
-    if not isinstance(exclude, list | tuple):
-        raise InputError(f"is {exclude!r}; a list of tables was expected", path=path, field="exclude")
     for number, combination in enumerate(exclude):
         place = f"exclude[{number}]"
-        if not isinstance(combination, Mapping) or not combination:
-            told = f"is {combination!r}; a table was expected, such as {{policy = 'easy', load = 1.2}}"
-            raise InputError(told, path=path, field=place)
+        if not combination:
+            raise InputError("is empty; expected for example {policy = 'easy', load = 1.2}", path=path, field=place)
+        require_known(f"factor in {place} of {path.name}", factors, *combination)
         for name, value in combination.items():
-            if name not in factors:
-                raise UnknownNameError(f"factor in {place} of {path.name}", name, factors)
             if value not in [label_of(known) for known in factors[name]]:
                 told = f"is {value!r}, which is not a value of the factor"
                 raise InputError(told, path=path, field=f"{place}.{name}")

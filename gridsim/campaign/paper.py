@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.registry import load_entry
 
 if TYPE_CHECKING:
@@ -200,8 +200,7 @@ def paper_named(name: str) -> Paper:
         For an unknown name.
     """
     known = papers()
-    if name not in known:
-        raise UnknownNameError("paper", name, known)
+    require_known("paper", known, name)
     return known[name]
 
 

@@ -49,18 +49,29 @@ from gridsim.campaign.factors import (
 )
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Shard, Store
-from gridsim.errors import InputError, UnknownNameError, check_keys, located
+from gridsim.errors import InputError, located, require_known
 from gridsim.files import checksum, parse_json, plain, read_toml, write_atomically
-from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.scenario import Scenario
-from gridsim.schema import NUMBER, check
+from gridsim.schema import ANY, ANY_TABLE, NUMBER, Number, Table, check
 
 _OWN = ("name", "factors", "exclude", "compare", "metrics", "records")
 """Keys in addition to those of a scenario file."""
 
-_CUTS = {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}
+_SWEEP = Table(
+    {
+        "workload?": ANY_TABLE,
+        "options?": ANY_TABLE,
+        "exclude?": [ANY_TABLE],
+        "metrics?": Table({f"{name}?": Number(0) for name in CUTS}),
+        "records?": bool,
+        "compare?": Table({f"{it.name}?": ANY for it in fields(Comparing)}),
+        "name?": str,
+        str: ANY,
+    }
+)
 
 
 class Combination(NamedTuple):
@@ -155,10 +166,7 @@ class Sweep:
     @classmethod
     def from_mapping(cls, told: Mapping[str, Any], *, path: Path, inputs: Mapping[str, str] | None = None) -> Sweep:
         """Return the sweep for tables read from a file or stored in a store."""
-        for table in ("workload", "options", "metrics"):
-            if not isinstance(told.get(table, {}), Mapping):
-                found = type(told[table]).__name__
-                raise InputError(f"is {found}; a table [{table}] was expected", path=path, field=table)
+        check(told, _SWEEP, path=path)
         recipe = _recipe_of(told)
         factors = told.get("factors", {})
         if not isinstance(factors, Mapping) or not factors:
@@ -167,27 +175,14 @@ class Sweep:
         if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
             message = f"have {count:,} combinations; at most {MOST_COMBINATIONS:,} were expected"
             raise InputError(message, path=path, field="factors")
-        for name in used(recipe):
-            if name not in values:
-                raise UnknownNameError(f"factor in a place of {path.name},", name, values)
+        require_known(f"factor in a place of {path.name},", values, *used(recipe))
         recipe = with_places(recipe, values, path)
         exclude = told.get("exclude", [])
         check_exclude(exclude, values, path)
-        metrics = told.get("metrics", {})
-        for name, value in metrics.items():
-            if name not in _CUTS:
-                raise UnknownNameError(f"key of [metrics] in {path.name}", name, _CUTS)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise InputError(f"is {value!r}; seconds from 0 were expected", path=path, field=f"metrics.{name}")
-        records = told.get("records", False)
-        if not isinstance(records, bool):
-            raise InputError(f"is {records!r}; true or false was expected", path=path, field="records")
         compare = told.get("compare", {})
         _comparing(compare, values, path)
-        name = told.get("name", path.stem)
-        if not isinstance(name, str):
-            raise InputError(f"is {name!r}; a text was expected", path=path, field="name")
-        return cls(recipe, values, exclude, compare, metrics, records, path, inputs or {}, name)
+        more = (told.get("metrics", {}), told.get("records", False), path, inputs or {}, told.get("name", path.stem))
+        return cls(recipe, values, exclude, compare, *more)
 
     @classmethod
     def from_store(cls, store: Store) -> Sweep:
@@ -299,7 +294,7 @@ class Sweep:
     def _scenario(self, chosen: Mapping[str, Any], recipe: Mapping[str, Any]) -> Combination:
         inputs = {name: self.inputs[name] for name in files_in(recipe) if name in self.inputs}
         told: dict[str, Any] = {"recipe": _without_engine(recipe), "inputs": inputs}
-        told["metrics"] = {**_CUTS, **self.metrics}
+        told["metrics"] = {**CUTS, **self.metrics}
         if self.records:
             told["records"] = True
         text = json.dumps(told, sort_keys=True, ensure_ascii=False)
@@ -360,7 +355,7 @@ class Sweep:
             "scenario": unit.recipe,
             "inputs": unit.inputs,
             **_resampled(result.workload),
-            "metrics": result.metrics(**{**_CUTS, **self.metrics}),
+            "metrics": result.metrics(**{**CUTS, **self.metrics}),
         }
         content = json.dumps(plain(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         attached = self._record(unit, result) if self.records else {}
@@ -369,7 +364,7 @@ class Sweep:
     def _record(self, unit: Combination, result: Result) -> dict[str, bytes]:
         """Return the files of the schedule, by their names in the store."""
         with tempfile.TemporaryDirectory() as folder:
-            result.write(folder, table="csv", **{**_CUTS, **self.metrics})
+            result.write(folder, table="csv", **{**CUTS, **self.metrics})
             return {f"records/{unit.key}/{path.name}": path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
     def rows(self, store: Store) -> Iterator[dict[str, Any]]:
@@ -470,12 +465,8 @@ def _checksum(place: Path, changed: int, size: int) -> str:
     return checksum(place)
 
 
-def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> Comparing | None:
+def _comparing(compare: Mapping[str, Any], factors: Mapping[str, Sequence[Any]], path: Path) -> Comparing | None:
     """Return the settings in the table ``compare``; by default policies are compared if there are several."""
-    if not isinstance(compare, Mapping):
-        raise InputError(f"is {compare!r}; a table [compare] was expected", path=path, field="compare")
-    known = [entry.name for entry in fields(Comparing)]
-    check_keys(compare, known, "[compare]", path.name)
     if not compare and len(factors.get("policy", ())) < 2:
         return None
     values: dict[str, Any] = {
@@ -486,9 +477,8 @@ def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -
         comparing.sources_of(comparing.replicates_of(factors))
     except InputError as error:
         raise InputError(error.message, path=path, field=f"compare.{error.field or 'factor'}") from error
-    labels = [str(label_of(value)) for value in factors[comparing.factor]]
-    if comparing.baseline is not None and str(comparing.baseline) not in labels:
-        raise UnknownNameError(
-            f"value of '{comparing.factor}', compare.baseline in {path.name},", str(comparing.baseline), labels
-        )
+    if comparing.baseline is not None:
+        labels = [str(label_of(value)) for value in factors[comparing.factor]]
+        what = f"value of '{comparing.factor}', compare.baseline in {path.name},"
+        require_known(what, labels, str(comparing.baseline))
     return comparing

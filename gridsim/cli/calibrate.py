@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def run(args: argparse.Namespace) -> int:
     """Read the log, simulate it, and compare with the recorded schedule."""
     from gridsim.cli.terminal import JobsProgress, tell  # numpy and rich: not needed for --help
-    from gridsim.files import plain
+    from gridsim.files import print_json
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import policies_of
     from gridsim.report.validation import as_dict
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         found = calibrate(workload, policies, platform=platform, own=args.own, **how)
     caveats = source.notice_lines(workload, policies, platform)
     if args.json:
-        print(json.dumps(plain({**as_dict(found), "not_followed": caveats}), indent=1))
+        print_json({**as_dict(found), "not_followed": caveats})
     else:
         _tell(found, caveats)
     return 0
@@ -46,15 +45,14 @@ def run(args: argparse.Namespace) -> int:
 def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.number_formatting import duration, number, percent
-    from gridsim.report.text_table import either
+    from gridsim.report.text_table import columns_of, either
     from gridsim.report.validation import alone, sentences, why
 
     console = Terminal()
 
     def table(first: str, found: Mapping[str, Agreement]) -> None:
-        columns: dict[str, list[str]] = {}
-        for one in found.values():
-            for name, cell in {
+        columns = columns_of(
+            {
                 "jobs": number(one.jobs),
                 "median error": duration(one.median),
                 "90 %": duration(one.percentile_90),
@@ -62,22 +60,21 @@ def _tell(found: Calibration, caveats: Sequence[str]) -> None:
                 "in 1 min": percent(one.within_60),
                 "wait": duration(one.wait),
                 "in the log": duration(one.logged_wait),
-            }.items():
-                columns.setdefault(name, []).append(cell)
+            }
+            for one in found.values()
+        )
         console.print(either(list(found), columns, first=first, width=console.width))
 
     console.print()
     table("policy", found.overall)
     for kind, classes in found.by_class.items():
-        console.print(f"Under {found.of}, by {kind}:", markup=False)
+        console.say(f"Under {found.of}, by {kind}:")
         table("", {alone(name, kind): one for name, one in classes.items() if one.jobs})
-    for sentence in [*sentences(found), *caveats]:
-        console.print(sentence, markup=False)
+    console.say(*sentences(found), *caveats)
     if found.apart:
         console.print("\nThe largest differences:")
     for (one, _), reasons in zip(found.apart, why(found), strict=True):
         late = "later" if one.error > 0 else "earlier"
-        console.print(
-            f"job {one.id} starts {duration(abs(one.error))} {late} than recorded. In simulation: {' '.join(reasons)}",
-            markup=False,
+        console.say(
+            f"job {one.id} starts {duration(abs(one.error))} {late} than recorded. In simulation: {' '.join(reasons)}"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,6 +37,7 @@ def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, print and write the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
+    from gridsim.files import print_json
     from gridsim.metrics.summary import requested_measures
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import DEFAULT_POLICIES, evidence_of, evidence_without_flurries, pending_changes
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             command = without_names(command, people(workload))
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
         asked = {"options": options, "own": own, "command": command, "title": args.title}
-        evidence = evidence_of(results, policies=policies, **asked, **cuts)
+        evidence = evidence_of(results, policies=policies, cuts=cuts, **asked)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in replications]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
@@ -95,12 +95,12 @@ def run(args: argparse.Namespace) -> int:
         simulated = replace(evidence, records=named)  # sites look up users by their names
         changes = pending_changes(simulated, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
-        whatifs = tuple(each.whatif(label, **cuts, lenient=True) for label, each in changes.items())
+        whatifs = tuple(each.whatif(label, cuts, lenient=True) for label, each in changes.items())
         evidence = with_replicas(replace(evidence, replay=replay.result(), whatifs=whatifs), pending)
         comparison = Comparison.view(replace(evidence, cleaned=cleaned))
         written = _write(args, comparison, results, team, drawn)
     if args.json:
-        print(json.dumps(comparison.to_dict(), indent=1))
+        print_json(comparison.to_dict())
     else:
         tell_of(comparison)
     print(f"\n{written}", file=told)
@@ -128,28 +128,21 @@ def tell_of(comparison: Comparison) -> None:
 
     console = Terminal()
     console.print()
-    for sentence in comparison.warnings():
-        console.print(sentence, markup=False)
+    console.say(*comparison.warnings())
     console.print(terminal(comparison.table(), width=console.width))
     if by_weight := comparison.by_weight():
-        console.print(
-            f"Change of the mean response relative to {comparison.baseline}, by weight of the jobs:", markup=False
-        )
+        console.say(f"Change of the mean response relative to {comparison.baseline}, by weight of the jobs:")
         console.print(changes(by_weight, width=console.width))
-    for found in comparison.replicated:
-        if found.default:
-            continue
-        console.print(replications_text.table(comparison, found, width=console.width))
-    for sentence in comparison.sentences()[len(comparison.warnings()) :]:
-        console.print(sentence, markup=False)
+    for found in (it for it in comparison.replicated if not it.default):
+        rows = replications_text.lines(found, replications_text.compared(comparison), comparison.labels)
+        console.print(replications_text.table(rows, found, width=console.width))
+    console.say(*comparison.sentences()[len(comparison.warnings()) :])
     if comparison.replay is not None:
-        for sentence in trust_in(comparison.replay).rest:
-            console.print(sentence, markup=False)
+        console.say(*trust_in(comparison.replay).rest)
     if comparison.whatifs:
         console.print()
         console.print(whatif_text.table(comparison.whatifs, width=console.width))
-        for sentence in whatif_text.lead(comparison.whatifs):
-            console.print(sentence, markup=False)
+        console.say(*whatif_text.lead(comparison.whatifs))
 
 
 def _figures(comparison: Comparison, folder: Path, kind: Kind) -> list[str]:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterator
-from typing import Any
 
-from gridsim.errors import InputError
+from gridsim.errors import installed
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    try:
-        shtab: Any = importlib.import_module("shtab")  # an optional extra
-    except ImportError as error:
-        raise InputError("completion needs shtab; pip install shtab") from error
+    shtab = installed("shtab", "completion needs shtab")
     from gridsim.cli import VERBS, build_parser
 
     files = {"file": shtab.FILE, "directory": shtab.DIRECTORY}

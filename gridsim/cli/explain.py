@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 
 
 def run(args: argparse.Namespace) -> int:
     """Explain one job of a result folder, and print the explanation."""
     from gridsim.ask import explain  # numpy: not needed for --help
-    from gridsim.files import plain
+    from gridsim.files import print_json
     from gridsim.report.explain_text import from_log, sentences
 
     found = explain(args.result, args.job, policy=args.policy)
     if args.json:
-        print(json.dumps(plain(found.to_dict()), indent=1))
+        print_json(found.to_dict())
         return 0
     ran_before = any(wait == wait and start - found.submit != wait for start, wait in found.policies.values())
     title = "waits" if ran_before else "starts after"
@@ -29,8 +28,7 @@ def _tell(title: str, lines: list[str], under: Mapping[str, tuple[float, float]]
     from gridsim.report.text_table import sheet
 
     console = Terminal()
-    for line in lines:
-        console.print(line, markup=False)
+    console.say(*lines)
     if len(under) < 2:
         return
     waits = ["did not run" if wait != wait else duration(wait) for _, wait in under.values()]

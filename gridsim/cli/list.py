@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from gridsim import registry
-from gridsim.errors import UnknownNameError
+from gridsim.errors import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -60,10 +60,9 @@ def run(args: argparse.Namespace) -> int:
         console.print(_table(kind, rows))
         console.print()
     if args.kind == "policies":
-        console.print(
+        console.say(
             "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering without backfilling, "
-            "a variant of --site (site?KEY=VALUE), or a class in a Python file: --policy file.py:Class",
-            markup=False,
+            "a variant of --site (site?KEY=VALUE), or a class in a Python file: --policy file.py:Class"
         )
     return 0
 
@@ -72,9 +71,9 @@ def _tables(asked: str | None) -> dict[str, list[dict[str, Any]]]:
     """Return rows by kind, for the requested kind or file, or for all kinds."""
     if asked and asked.endswith(".py"):
         return {asked: registry.describe_file(asked)}
-    if asked and asked not in KINDS:
-        raise UnknownNameError("kind", asked, KINDS)
-    return {kind: _rows(kind) for kind in ([asked] if asked else KINDS)}
+    kinds = [asked] if asked else KINDS
+    require_known("kind", KINDS, *kinds)
+    return {kind: _rows(kind) for kind in kinds}
 
 
 def _rows(kind: str) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ _OWNER = ("user", "account", "partition", "qos")
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
+    from gridsim.files import print_json
     from gridsim.questions.forecast import snapshot
     from gridsim.questions.labels import policies_of
     from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         )
     caveats = source.notice_lines(workload, policies, platform)
     if args.json:
-        print(json.dumps({**found.to_dict(), "not_followed": caveats}, indent=1))
+        print_json({**found.to_dict(), "not_followed": caveats})
     else:
         _tell(found, caveats)
     return 0
@@ -129,19 +129,17 @@ def _tell(found: Quoted, caveats: Sequence[str]) -> None:
     )
 
     console = Terminal()
-    for line in state_lines(found):
-        console.print(line, markup=False)
+    console.say(*state_lines(found))
     console.print()
     if any(it.promise != "none" for it in found.answers) or not found.forecasts:
         console.print(answers_table(found, width=console.width))
     if found.forecasts:
-        console.print("Start time", markup=False)
+        console.say("Start time")
         console.print(forecasts_table(found, width=console.width))
     if found.alternatives:
-        console.print("Smaller requests", markup=False)
+        console.say("Smaller requests")
         console.print(alternatives_table(found, width=console.width))
     if len(found.prices) > 1:
-        console.print(f"Price of a tighter deadline under {found.priced_by}", markup=False)
+        console.say(f"Price of a tighter deadline under {found.priced_by}")
         console.print(prices_table(found, width=console.width))
-    for sentence in [*sentences(found), *caveats]:
-        console.print(sentence, markup=False)
+    console.say(*sentences(found), *caveats)

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.compare import tell_of
     from gridsim.cli.folder import Earlier
     from gridsim.errors import InputError
-    from gridsim.files import write_json
+    from gridsim.files import print_json, write_json
     from gridsim.questions.result_folders import recorded
     from gridsim.report.comparison import PAGE, Comparison
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     write_json(folder / "run.json", {**comparison.info, "folders": {}})
     made.remove()
     if args.json:
-        print(json.dumps(comparison.to_dict(), indent=1))
+        print_json(comparison.to_dict())
         return 0
     tell_of(comparison)
     print(f"\nPage: {page}   (tables in {folder}/)")

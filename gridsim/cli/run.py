@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
     from gridsim.cli.folder import Earlier, check_inputs  # numpy and rich: not needed for --help
     from gridsim.cli.terminal import JobsProgress
-    from gridsim.files import plain
+    from gridsim.files import print_json
     from gridsim.policy.presets import SITE, policy, site_machine
     from gridsim.report import notices, pooling
     from gridsim.result import FILES
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     earlier.remove(kept=FILES)
     metrics = result.metrics()
     if args.json:
-        print(json.dumps(plain(metrics), indent=1))
+        print_json(metrics)
         return 0
     _print(metrics)
     told = source.failure_lines(scenario.options.failures, result.workload)
@@ -72,7 +71,7 @@ def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
     """Simulate in blocks, or report existing results."""
     from gridsim.cli.folder import Earlier
     from gridsim.cli.terminal import JobsProgress
-    from gridsim.files import plain
+    from gridsim.files import print_json
 
     blocks, earlier = scenario.blocks(), Earlier.of(args.out)
     with JobsProgress(total=blocks.jobs) as progress:
@@ -80,7 +79,7 @@ def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
         found = scenario.stream(args.out, blocks, progress=lambda jobs: progress.show(told, jobs))
     earlier.remove(kept={"jobs.parquet", "metrics.json", "run.json"})
     if args.json:
-        print(json.dumps(plain(found.metrics), indent=1))
+        print_json(found.metrics)
         return 0
     _print(found.metrics)
     done = "written to" if found.simulated else "not simulated again; the record of this run exists in"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +91,7 @@ def _show(args: argparse.Namespace, sweep: Sweep, store: Store, found: Compariso
         return
     console = Terminal()
     console.print(terminal(found, width=console.width))
-    for sentence in (*sentences(found), *few(sweep.resampled(store))):
-        console.print(sentence, markup=False)
+    console.say(*sentences(found), *few(sweep.resampled(store)))
     console.print()
 
 
@@ -104,11 +102,13 @@ def _failed(sweep: Sweep, store: Store) -> list[Combination]:
 
 def _tell(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> int:
     """Print the progress."""
+    from gridsim.files import print_json
+
     cpu = sum(entry.get("cpu", 0.0) for entry in store.journal())
     failed = _failed(sweep, store) if at.failed else []
     if args.json:
         told = {"folder": str(store.folder), **at._asdict(), "total": at.total, "cpu": cpu, "driver": store.driver()}
-        print(json.dumps({**told, "failures": [store.failure(one.file)._asdict() for one in failed]}, indent=1))
+        print_json({**told, "failures": [store.failure(one.file)._asdict() for one in failed]})
         return 0
     print(f"{at.finished:,} of {at.total:,} runs finished, {at.failed:,} failed, {at.left:,} to do")
     if args.status:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from textwrap import TextWrapper
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 from unicodedata import category
 
@@ -38,6 +37,11 @@ class Terminal(Console):
         """
         plain = not options.get("markup", True)
         super().print(*(self._shown(each, plain) if isinstance(each, str) else each for each in objects), **options)
+
+    def say(self, *sentences: str) -> None:
+        """Print sentences, each on its own line."""
+        for sentence in sentences:
+            self.print(sentence, markup=False)
 
     def _shown(self, text: str, plain: bool) -> str:
         text = _harmless(text)
@@ -110,9 +114,7 @@ class _Bars:
         self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
 
@@ -144,11 +146,9 @@ class JobsProgress(_Bars):
         self._listening.enter_context(when_compiling(lambda module: self.say(compiling(module))))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._listening.close()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*_)
 
     def expect(self, runs: int) -> None:
         """Increase the expected number of runs."""

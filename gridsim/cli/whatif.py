@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ _FACTORS = {"loads": "load-times", "estimates": "estimates"}
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each change, and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
-    from gridsim.files import plain
+    from gridsim.files import print_json
     from gridsim.policy.presets import SITE, of_site, policy
     from gridsim.questions.calibrate import replays_once_more
     from gridsim.questions.changes import Change, changes_of
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         found = whatif(workload, changes, policy=asked, label=label, **how)
     caveats = source.notice_lines(workload, {label: scheduler}, platform)
     if args.json:
-        print(json.dumps(plain({**as_dict(found), "not_followed": caveats}), indent=1))
+        print_json({**as_dict(found), "not_followed": caveats})
     else:
         _tell(found, caveats)
     if args.out is not None:
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import whatif_text
+    from gridsim.report import replications_text, whatif_text
     from gridsim.report.whatif_text import sentences, table
 
     console = Terminal()
@@ -85,9 +84,8 @@ def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     if (parts := whatif_text.part_table(found, width=console.width)) is not None:
         console.print(parts)
     for each in found.replicated:
-        console.print(whatif_text.replica_table(each, width=console.width))
-    for sentence in [*sentences(found), *caveats]:
-        console.print(sentence, markup=False)
+        console.print(replications_text.table(whatif_text.replica_lines(each), each, width=console.width))
+    console.say(*sentences(found), *caveats)
 
 
 def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
@@ -100,9 +98,9 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequenc
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
     header, *parts = whatif_text.part_file_rows([found])
     if parts:
-        write_text(folder / whatif_text.PARTS_FILE, tables.csv_text(header, parts))
+        write_text(folder / whatif_text.PARTS_FILE, tables.csv_text(header, *parts))
     for name, columns, rows in whatif_text.replica_files(found):
-        write_text(folder / name, tables.csv_text(columns, rows))
+        write_text(folder / name, tables.csv_text(columns, *rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))
     write_text(folder / "whatif.html", render(found, title=title, command=source.command(), caveats=caveats))
     return f"Page: {folder / 'whatif.html'}   (tables in {folder}/)"

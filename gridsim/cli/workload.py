@@ -14,7 +14,9 @@ from gridsim.errors import CheckFailed, InputError
 from gridsim.workload.problems import option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.table import Table
 
     from gridsim.cli.terminal import Terminal
     from gridsim.model.workload import Workload
@@ -29,11 +31,7 @@ def _audit_files(args: Namespace) -> None:
 
     found = _audited(args)
     if args.json:
-        import json
-
-        from gridsim.files import plain
-
-        print(json.dumps(plain(audit_text.as_json(found)), indent=2, allow_nan=False))
+        _print_json(audit_text.as_json(found))
     else:
         _print_audit(found)
     if not found.conserved:
@@ -85,19 +83,17 @@ def _print_audit(found: Audit) -> None:
     for name, text in audit_text.facts(found):
         plain.add_row(name, text.replace("[", r"\["))
     console.print(plain)
-    table = Table(*audit_text.COLUMNS, box=None, title="demand", title_justify="left")
+    table = _numbers(audit_text.COLUMNS, slice(1, None), title="demand", title_justify="left")
     for row in audit_text.rows(found):
         table.add_row(*row)
-    for column in table.columns[1:]:
-        column.justify = "right"
     console.print(table)
-    for sentence in audit_text.verdict(found):
-        console.print(sentence, markup=False)
+    console.say(*audit_text.verdict(found))
 
 
 def _publish(args: Namespace) -> None:
     """Write the folder."""
     from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.files import read_text
     from gridsim.model.platform import machine_cores  # numpy: not needed for --help
     from gridsim.report.publication import PROMPTS, description
     from gridsim.workload.anonymise import anonymised
@@ -106,7 +102,7 @@ def _publish(args: Namespace) -> None:
     from gridsim.workload.formats.table.writer import write_jobs
 
     check_inputs(args.out, source.input_files(args))
-    folder, about = _folder(args.out), None if args.about is None else _text_of(args.about)
+    folder, about = _folder(args.out), None if args.about is None else read_text(args.about)
     key = _key(args)
     log = source.read(args.file, args)
     if log.tasks is not None:
@@ -144,15 +140,6 @@ def _folder(path: str) -> Path:
             raise InputError(message, path=path)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _text_of(path: str) -> str:
-    from gridsim.files import read_text
-
-    try:
-        return read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error}); expected a text in UTF-8", path=path) from error
 
 
 def _audit_public(public: Workload, args: Namespace) -> Audit:
@@ -206,8 +193,6 @@ def _describe(args: Namespace) -> None:
 
 
 def _flurries(args: Namespace) -> None:
-    from rich.table import Table
-
     from gridsim.number_formatting import percent, times
     from gridsim.report import flurries_text
     from gridsim.workload.transform.flurries import WithoutFlurries  # numpy: not needed for --help
@@ -222,12 +207,11 @@ def _flurries(args: Namespace) -> None:
     if not found:
         print("The log has no flurries." if "user" in workload.labels else "The log has no user names.")
         return
-    table = Table("user", "from its first job to its last", "jobs", "median window", "of the window", box=None)
+    heads = ("user", "from its first job to its last", "jobs", "median window", "of the window")
+    table = _numbers(heads, slice(2, None))
     for it in found:
         cells = (f"{it['jobs']:,}", times(it["times"]), percent(it["share"]))
         table.add_row(it["user"], it["period"], *cells)
-    for column in table.columns[2:]:
-        column.justify = "right"
     _console().print(table)
 
 
@@ -381,13 +365,9 @@ class _Bar:
 
 
 def _print_archive(logs: Iterable[ArchiveLog]) -> None:
-    from rich.table import Table
-
-    table = Table("name", "file", "job lines", "cores", "bytes", "description", box=None)
+    table = _numbers(("name", "file", "job lines", "cores", "bytes", "description"), slice(2, 5))
     for log in logs:
         table.add_row(log.short, log.file, f"{log.jobs:,}", f"{log.cores:,}", f"{log.size:,}", log.summary)
-    for column in table.columns[2:5]:
-        column.justify = "right"
     _console().print(table)
 
 
@@ -455,9 +435,9 @@ def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
 
 
 def _print_json(content: dict[str, Any]) -> None:
-    import json
+    from gridsim.files import print_json
 
-    print(json.dumps(content, indent=2, allow_nan=False))
+    print_json(content, indent=2)
 
 
 def _console() -> Terminal:
@@ -468,6 +448,16 @@ def _console() -> Terminal:
     if not console.is_terminal:
         console.width = 120
     return console
+
+
+def _numbers(heads: Sequence[str], numbers: slice, **more: Any) -> Table:
+    """Return an empty table with these heads and columns of numbers."""
+    from rich.table import Table
+
+    table = Table(*heads, box=None, **more)
+    for column in table.columns[numbers]:
+        column.justify = "right"
+    return table
 
 
 _COLUMNS = ("mean", "min", "p05", "p25", "median", "p75", "p95", "p99", "max")
@@ -482,13 +472,11 @@ def _print_facts(path: str, facts: dict[str, Any]) -> None:
     for name, text in _fact_rows(facts):
         plain.add_row(name, text)
     console.print(plain)
-    spread = Table("", *_COLUMNS, box=None, title="spread")
+    spread = _numbers(("", *_COLUMNS), slice(1, None), title="spread")
     logged = facts["logged"] or {}
     for name, values in [*((text, facts[key]) for key, text in _QUANTITIES.items()), ("wait, s", logged.get("wait"))]:
         if values:
             spread.add_row(name, *(f"{values[column]:,.0f}" for column in _COLUMNS))
-    for column in spread.columns[1:]:
-        column.justify = "right"
     console.print(spread)
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.metrics.groups import LABELLED, by_label, length_classes, rows_by_group, size_classes
-from gridsim.metrics.responsiveness import mean_ranks
+from gridsim.metrics.responsiveness import rank_correlation
 from gridsim.model.job_id import JobIds
 from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
@@ -147,7 +147,7 @@ def agreement(
         within_5=_of(np.mean, size <= NEAR[0]),
         within_60=_of(np.mean, size <= NEAR[1]),
         within_300=_of(np.mean, size <= NEAR[2]),
-        spearman=_spearman(wait, logged_wait),
+        spearman=rank_correlation(wait, logged_wait),
         wait=_of(np.mean, wait),
         logged_wait=_of(np.mean, logged_wait),
     )
@@ -205,17 +205,6 @@ def _logged(record: Record, logged_start: IntArray | None) -> IntArray:
 
 def _of(summary: Any, values: Any) -> float:
     return float(summary(values)) if len(values) else float("nan")
-
-
-def _spearman(one: FloatArray, other: FloatArray) -> float:
-    """Return the rank correlation; equal values have the mean of their ranks."""
-    if len(one) < 2:
-        return float("nan")
-    ranks = [mean_ranks(column) for column in (one, other)]
-    spreads = [float(rank.std()) for rank in ranks]
-    if not spreads[0] or not spreads[1]:
-        return float("nan")
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def _median_interval(size: FloatArray, confidence: float, seed: int) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.metrics.responsiveness import mean
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.record import BROKEN_BY, FAILURE, PREEMPTED, REASONS, Interruptions, Record, Status
 
@@ -164,8 +165,8 @@ def failure_metrics(record: Record) -> dict[str, float]:
         "lost_core_hours": lost / 3600,
         "goodput": useful / (record.cores * until / 1e6) if until else float("nan"),
         "goodput_of_available": useful * nodes / (record.cores * until / 1e6 * up) if until and up else float("nan"),
-        "time_to_result_mean": float(response.mean()) if len(response) else float("nan"),
-        "effective_ratio_mean": _mean(runtime[done] / (end - first)[done]),
+        "time_to_result_mean": mean(response),
+        "effective_ratio_mean": mean(runtime[done] / (end - first)[done]),
         "core_seconds_to_interruption": (useful + lost) / interrupted if interrupted else float("nan"),
         **_moves(found),
         **_promises(record),
@@ -180,7 +181,7 @@ def _moves(found: Interruptions) -> dict[str, float]:
     if found.moved is None:
         return {}
     later = found.moved[0] > 0
-    return {"starts_moved": float(later.sum()), "start_moved_mean": _mean(seconds(found.moved[1][later]))}
+    return {"starts_moved": float(later.sum()), "start_moved_mean": mean(seconds(found.moved[1][later]))}
 
 
 def _promises(record: Record) -> dict[str, float]:
@@ -196,14 +197,10 @@ def _promises(record: Record) -> dict[str, float]:
     until = NEVER if record.until_us is None else record.until_us
     late = (np.minimum(record.end_us, until) > promises.granted_us) | (record.status == Status.failed)
     return {
-        "promises_broken_by_machine_share": _mean(by_machine[made].astype(float)),
-        "promises_missed_share": _mean(late[made].astype(float)),
+        "promises_broken_by_machine_share": mean(by_machine[made].astype(float)),
+        "promises_missed_share": mean(late[made].astype(float)),
     }
 
 
 _OF_WORK = ("useful_core_hours", "lost_core_hours", "goodput", "time_to_result_mean", "effective_ratio_mean")
 """Metrics of work, which also depend on preemption."""
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")

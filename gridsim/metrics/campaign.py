@@ -39,7 +39,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.metrics import paired_tests
 from gridsim.metrics.compare import holm
 from gridsim.metrics.dag import DAG_METRICS
@@ -140,8 +140,7 @@ class Paired:
 
     def of(self, policy: str) -> FloatArray:
         """Return the values of one policy, workloads by loads."""
-        if policy not in self.policies:
-            raise UnknownNameError("policy", policy, self.policies)
+        require_known("policy", self.policies, policy)
         return self.values[:, :, self.policies.index(policy)]
 
     def of_kind(self, kind: str) -> Paired:

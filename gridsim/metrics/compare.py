@@ -37,7 +37,7 @@ import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.groups import Groups, rows_by_group
-from gridsim.metrics.responsiveness import BOUND, measure
+from gridsim.metrics.responsiveness import BOUND, mean, measure
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
 
@@ -380,8 +380,8 @@ def _difference(
     both = ~(np.isnan(mine) | np.isnan(theirs))
     if not both.all():
         mine, theirs = mine[both], theirs[both]
-    policy_mean, baseline_mean = _mean(mine), _mean(theirs)
-    mean = policy_mean - baseline_mean
+    policy_mean, baseline_mean = mean(mine), mean(theirs)
+    difference = policy_mean - baseline_mean
     better, worse, same = _shares(mine, theirs)
     ratio = policy_mean / baseline_mean if policy_mean > 0 and baseline_mean > 0 else math.nan
     unknown: Any = dict.fromkeys(("low", "high", "ratio_low", "ratio_high", "effect", "p", "p_holm"), math.nan)
@@ -391,7 +391,7 @@ def _difference(
         baseline=baseline,
         policy_mean=policy_mean,
         baseline_mean=baseline_mean,
-        mean=mean,
+        mean=difference,
         ratio=ratio,
         **unknown,
         better=better,
@@ -411,7 +411,7 @@ def _difference(
     half = estimate.half_width(confidence)
     found = replace(found, effect=estimate.effect, p=estimate.p, verdict="no clear difference")
     if not estimate.is_ratio:
-        return replace(found, low=mean - half, high=mean + half)
+        return replace(found, low=difference - half, high=difference + half)
     return _with_interval(found, half)
 
 
@@ -426,10 +426,6 @@ def _with_interval(found: Difference, half: float) -> Difference:
 def _seconds(baseline_mean: float, low: float, high: float) -> tuple[float, float]:
     """Return the interval of the difference at the mean of the baseline, from the interval of the ratio."""
     return baseline_mean * (low - 1), baseline_mean * (high - 1)
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
 
 
 def _shares(mine: FloatArray, theirs: FloatArray) -> tuple[float, float, float]:

@@ -165,17 +165,11 @@ def dag_metrics(
         first, last = low, high
     numbers = {
         "makespan": float(makespan),
-        "flow": _flow(schedule, low, high),
-        "utilisation": utilisation(schedule, low, high),
         "utilisation_arrivals": utilisation(schedule, first, last),
-        "peak_in_flight": float(peak_in_flight(schedule, low, high)),
-        "cumulative_completion": cumulative_completion(counted, base),
-        "cumulative_completion_base": float(base),
-        "jobs": float(len(counted)),
         "jobs_cut": float(len(schedule) - len(counted)),
         "unfinished": 0.0,
+        **_within(schedule, counted, low, high, base),
     }
-    numbers |= _about_jobs(counted)
     return {name: numbers[name] for name in DAG_METRICS}
 
 
@@ -201,17 +195,22 @@ def interval_metrics(schedule: Schedule, start: int, end: int, *, origin: Origin
     arrived = (schedule.arrival >= start) & (schedule.arrival < end)
     known = arrived & (schedule.finish <= end)
     counted = schedule.select(known)
-    numbers = {
+    unfinished = float(np.count_nonzero(arrived) - len(counted))
+    numbers = _within(schedule, counted, start, end, end) | {"unfinished": unfinished}
+    return {name: numbers[name] for name in DAG_METRICS if name in numbers}
+
+
+def _within(schedule: Schedule, counted: Schedule, start: int, end: int, base: int) -> dict[str, float]:
+    """Return the metrics of an interval, with those of jobs over the counted ones."""
+    return {
         "flow": _flow(schedule, start, end),
         "utilisation": utilisation(schedule, start, end),
         "peak_in_flight": float(peak_in_flight(schedule, start, end)),
-        "cumulative_completion": cumulative_completion(counted, end),
-        "cumulative_completion_base": float(end),
+        "cumulative_completion": cumulative_completion(counted, base),
+        "cumulative_completion_base": float(base),
         "jobs": float(len(counted)),
-        "unfinished": float(np.count_nonzero(arrived) - len(counted)),
+        **_about_jobs(counted),
     }
-    numbers |= _about_jobs(counted)
-    return {name: numbers[name] for name in DAG_METRICS if name in numbers}
 
 
 def utilisation(schedule: Schedule, start: int, end: int) -> float:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.responsiveness import BOUND, mean_ranks, measure
+from gridsim.metrics.responsiveness import BOUND, measure, rank_correlation
 from gridsim.metrics.utilisation import busy_cores
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
@@ -69,12 +69,7 @@ class Joint:
 
     def rank_correlation(self) -> float:
         """Spearman's rank correlation of load and slowdown over periods; NaN with fewer than two."""
-        if len(self.load) < 2:
-            return float("nan")
-        ranks = [mean_ranks(column) for column in (self.load, self.slowdown)]
-        deviations = [column - column.mean() for column in ranks]
-        scale = float(np.sqrt((deviations[0] ** 2).sum() * (deviations[1] ** 2).sum()))
-        return float((deviations[0] * deviations[1]).sum()) / scale if scale else float("nan")
+        return rank_correlation(self.load, self.slowdown)
 
 
 class LoadBin(NamedTuple):

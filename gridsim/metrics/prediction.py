@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.metrics.measures import Metric
+from gridsim.metrics.responsiveness import mean
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.record import Predictions, Record
 
@@ -62,29 +63,24 @@ def prediction_metrics(record: Record) -> dict[str, float]:
     first, corrections = found.prediction_us[ran], found.corrections[ran]
     numbers = {
         "prediction_accuracy": _accuracy(first, held),
-        "prediction_under": _mean(first < held),
-        "prediction_exact": _mean(first == held),
-        "prediction_over": _mean(first > held),
-        "prediction_bias": _mean(seconds(first - held)),
-        "prediction_error": _mean(seconds(np.abs(first - held))),
+        "prediction_under": mean(first < held),
+        "prediction_exact": mean(first == held),
+        "prediction_over": mean(first > held),
+        "prediction_bias": mean(seconds(first - held)),
+        "prediction_error": mean(seconds(np.abs(first - held))),
         "request_accuracy": _accuracy(workload.estimate[ran], held),
-        "corrections": _mean(corrections),
-        "corrected": _mean(corrections > 0),
+        "corrections": mean(corrections),
+        "corrected": mean(corrections > 0),
     }
     if found.promised_us is None:
         return numbers
     late = seconds(np.maximum(0, record.start_us - found.promised_us)[ran])
     return numbers | {
-        "starts_late": _mean(late > 0),
-        "start_late_mean": _mean(late[late > 0]) if (late > 0).any() else 0.0,
+        "starts_late": mean(late > 0),
+        "start_late_mean": mean(late[late > 0]) if (late > 0).any() else 0.0,
         "start_late_max": float(late.max(initial=0.0)),
     }
 
 
 def _accuracy(predicted: IntArray, held: IntArray) -> float:
-    return _mean(np.minimum(predicted, held) / np.maximum(predicted, held))
-
-
-def _mean(values: object) -> float:
-    column = np.asarray(values, dtype=np.float64)
-    return float(column.mean()) if len(column) else float("nan")
+    return mean(np.minimum(predicted, held) / np.maximum(predicted, held))

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.model.time import FloatArray, seconds
 from gridsim.record import Record
 
 BOUND = 10.0
 """Default lower bound of run times in the bounded slowdown, s."""
+
+CUTS = {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}
+"""Default parameters of metrics, s."""
 
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -101,8 +104,7 @@ def measure(record: Record, metric: str, bound: float = BOUND) -> FloatArray:
     """Return the *metric* of each job, one of `MEASURES` or `DAG_MEASURES`; NaN for jobs that did not run."""
     if metric in DAG_MEASURES:
         return DAG_MEASURES[metric](record)
-    if metric not in MEASURES:
-        raise UnknownNameError("metric", metric, MEASURES)
+    require_known("metric", MEASURES, metric)
     return bounded_slowdown(record, bound) if metric == "bounded_slowdown" else MEASURES[metric](record)
 
 
@@ -180,6 +182,19 @@ def mean_ranks(values: FloatArray) -> FloatArray:
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return ranks
+
+
+def rank_correlation(one: FloatArray, other: FloatArray) -> float:
+    """Return Spearman's rank correlation; NaN for fewer than two values and for equal ones."""
+    ranks = [mean_ranks(column) for column in (one, other)]
+    if len(one) < 2 or not all(rank.std() for rank in ranks):
+        return float("nan")
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def mean(values: Any) -> float:
+    """Return the mean of values; NaN of none."""
+    return float(np.mean(values)) if len(values) else float("nan")
 
 
 def overtook(record: Record) -> npt.NDArray[np.bool_]:

@@ -36,26 +36,6 @@ from gridsim.metrics.utilisation import (
 from gridsim.model.time import MICROSECOND, NEVER, to_us
 from gridsim.record import Record, Status
 
-__all__ = [
-    "ALL_METRICS",
-    "CLASS_METRICS",
-    "COMPARISON_METRICS",
-    "DEADLINE_METRICS",
-    "FAILURE_METRICS",
-    "GRID_METRICS",
-    "METRICS",
-    "PREEMPTION_METRICS",
-    "RESOURCE_METRICS",
-    "UNFINISHED_METRICS",
-    "Metric",
-    "cut",
-    "described",
-    "metrics",
-    "requested_measures",
-    "window",
-]
-
-
 _WHAT = {
     "wait": ("s", "start minus submit"),
     "response": ("s", "end minus submit"),

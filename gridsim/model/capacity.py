@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.model.time import IntArray
 
 WHOLE_GPU = 1000
@@ -105,8 +105,7 @@ def with_more(pools: Mapping[str, int], text: str) -> dict[str, int]:
         name, _, count = part.rpartition(":")
         if not re.fullmatch(r"[+-]?[0-9]+", count) or not name:
             raise InputError(f"'{part}' is not a number of pool units; expected NAME:N (matlab:4)", field="add-pool")
-        if name not in found:
-            raise UnknownNameError("pool or licence", name, found)
+        require_known("pool or licence", found, name)
         found[name] += int(count)
         if found[name] < 0:
             raise InputError(f"{-int(count)} fewer of {name}; the machine has {pools[name]}", field="add-pool")

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
-from gridsim.errors import InputError, check_keys
+from gridsim.errors import check_keys
 from gridsim.model.dates import duration
 from gridsim.model.time import MICROSECOND, NEVER, to_us
+from gridsim.schema import Number, check_fields
 
 RequeueEstimate = Literal["original", "remaining"]
 
@@ -68,6 +69,18 @@ class Stretch(NamedTuple):
         return max(0, min(self.checkpoints, (passed - self.restart) // (self.interval + self.cost)))
 
 
+_SECONDS, _LONG = Number(0), Number(1 / MICROSECOND)
+_FIELDS = {
+    "cost": _SECONDS,
+    "restart": _SECONDS,
+    "save_before": (_SECONDS, None),
+    "mtbf": (_LONG, None),
+    "interval": (_LONG, Literal["young", "daly"], None),
+    "requeue_estimate": RequeueEstimate,
+    "final_checkpoint": bool,
+}
+
+
 @dataclass(frozen=True)
 class Checkpoints:
     """Checkpoints of all jobs of a run.
@@ -106,23 +119,7 @@ class Checkpoints:
     mtbf: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("cost", "restart", "save_before", "mtbf", "interval"):
-            value = getattr(self, name)
-            above = name in ("mtbf", "interval")
-            if value is None or (name == "interval" and value in ("young", "daly")):
-                continue
-            known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-            if not known or (above and to_us(value) < 1):
-                expected = f"expected a number of seconds {'above' if above else 'from'} 0"
-                other = ", young, daly or none" if name == "interval" else ""
-                raise InputError(f"is {value!r}; {expected}{other}", field=f"checkpoint.{name}")
-        if self.requeue_estimate not in ("original", "remaining"):
-            message = f"is {self.requeue_estimate!r}; expected original or remaining"
-            raise InputError(message, field="checkpoint.requeue_estimate")
-        if not isinstance(self.final_checkpoint, bool):
-            raise InputError(
-                f"is {self.final_checkpoint!r}; expected true or false", field="checkpoint.final_checkpoint"
-            )
+        check_fields(self, _FIELDS, "checkpoint")
 
     def interval_us(self, cost: int, mean: float, tick: int = MICROSECOND) -> int:
         """Return the work between two checkpoints of a run, whole microseconds; `NEVER` for no checkpoints.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
+from gridsim.errors import installed
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 
@@ -36,11 +36,7 @@ def frame(columns: Mapping[str, Any], units: Mapping[str, str] | None = None) ->
     InputError
         If pandas is not installed.
     """
-    try:
-        pandas = importlib.import_module("pandas")
-    except ImportError as error:
-        raise InputError("pandas is not installed; pip install pandas") from error
-    made = pandas.DataFrame(dict(columns))
+    made = installed("pandas", "pandas is not installed").DataFrame(dict(columns))
     known = UNITS if units is None else units
     made.attrs["units"] = {name: known[name] for name in made.columns if name in known}
     return made

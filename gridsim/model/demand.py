@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import IntArray
+from gridsim.tables import with_rows
 
 NO_LIMIT = 0
 """Value of the limits on nodes and on tasks per node: the number of tasks of the job."""
@@ -279,14 +280,7 @@ class Demands:
         Demands
             Demands in that order.
         """
-        values: dict[str, Any] = {}
-        for name in (it.name for it in fields(self)):
-            column: Any = getattr(self, name)
-            if isinstance(column, Mapping):
-                values[name] = {each: amounts[rows] for each, amounts in column.items()}
-            else:
-                values[name] = column.select(rows) if isinstance(column, WordSets) else column[rows]
-        return Demands(**values)
+        return with_rows(self, rows, *(it.name for it in fields(self)))
 
     def joined(self, other: Demands) -> Demands:
         """Return these demands followed by others.

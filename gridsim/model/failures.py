@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from gridsim.model.site_file.node_events import Absent, NodeEvents, absences, re
 from gridsim.model.site_file.reservations import SiteClock
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, to_us
 from gridsim.model.windows import Time, Window, planned
+from gridsim.schema import POSITIVE, Number, check_fields
 
 Failing = Literal["exponential", "weibull"]
 Repairing = Literal["exponential", "lognormal", "fixed"]
@@ -127,10 +128,8 @@ class FailureModel:
     feature: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name, known in (("scope", Scope), ("time", Failing), ("repair", Repairing)):
-            _one_of(name, getattr(self, name), get_args(known))
-        for name in ("mtbf", "mttr", "shape", "sigma"):
-            _positive(name, getattr(self, name))
+        numbers = dict.fromkeys(("mtbf", "mttr", "shape", "sigma"), POSITIVE)
+        check_fields(self, {"scope": Scope, "time": Failing, "repair": Repairing, **numbers}, "failures")
         if (self.scope == "group") != bool(self.groups or self.feature):
             raise InputError("is needed for scope = 'group', and only there: give groups or feature", field="groups")
 
@@ -185,6 +184,17 @@ class FailureModel:
             if not any(nodes for _, nodes in with_it):
                 raise InputError(f"no node has the feature '{feature}'", field="failures.feature")
             yield from ((cluster, nodes) for cluster, nodes in with_it if nodes)
+
+
+_FIELDS = {
+    "repair": Repair,
+    "requeue": Requeue,
+    "on_failure": Literal["requeue", "cancel"],
+    "repeat": Number(0),
+    "requeue_delay": Number(0),
+    "spares": (Number(0, whole=True), [str]),
+    "max_restarts": (Number(0, whole=True), None),
+}
 
 
 @dataclass(frozen=True)
@@ -245,18 +255,7 @@ class Failures:
     origin: str = ""
 
     def __post_init__(self) -> None:
-        for name, known in (("repair", Repair), ("requeue", Requeue)):
-            _one_of(name, getattr(self, name), get_args(known))
-        _one_of("on_failure", self.on_failure, ("requeue", "cancel"))
-        if self.repeat != 0:
-            _positive("repeat", self.repeat)
-        delay, most = self.requeue_delay, self.max_restarts
-        if not isinstance(delay, int | float) or not 0 <= delay < math.inf:
-            raise InputError(f"is {delay!r}; expected a number of seconds from 0", field="failures.requeue_delay")
-        if isinstance(self.spares, int) and self.spares < 0:
-            raise InputError(f"is {self.spares}; expected a number of nodes from 0, or names", field="failures.spares")
-        if most is not None and (not isinstance(most, int) or most < 0):
-            raise InputError(f"is {most!r}; expected a whole number from 0", field="failures.max_restarts")
+        check_fields(self, _FIELDS, "failures")
 
     def __str__(self) -> str:
         parts = {"failures": bool(self.trace or self.models or self.origin), "maintenance": bool(self.windows)}
@@ -424,16 +423,6 @@ _GPU = re.compile(r":\d+$")
 
 _ROLE = 0x66616C73
 """Key of the random streams of failures below the seed of a scenario."""
-
-
-def _one_of(name: str, value: Any, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InputError(f"is {value!r}; expected one of {', '.join(known)}", field=f"failures.{name}")
-
-
-def _positive(name: str, value: Any) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise InputError(f"is {value!r}; expected a number above 0", field=f"failures.{name}")
 
 
 _MODEL = ("mtbf", "mttr", "scope", "time", "shape", "repair_time", "sigma", "groups", "feature")

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_rows
 from gridsim.model.speedup import Speedup, useful_maximum, work
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
+from gridsim.tables import with_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,14 +155,12 @@ class Moldable:
                 raise InputError(f"the column has {rows} rows, but the workload has {len(cores)} requests", field=name)
         _check_ranges(self.minimum, self.maximum, names)
         length = np.diff(self.first)[self.curve]
-        for name, bad, rule in (
+        values = {"relative": length, "weight": self.weight}
+        check_rows(
+            lambda name, row: f"job {names[row]} has {values[name][row]:g}",
             ("relative", length < np.maximum(self.maximum, cores), "run times up to its largest number of cores"),
             ("weight", ~(self.weight > 0) | ~np.isfinite(self.weight), "a weight above 0"),
-        ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                value = length[row] if name == "relative" else self.weight[row]
-                raise InputError(f"job {names[row]} has {value:g}; expected {rule}", field=name)
+        )
 
     def select(self, rows: Any) -> Moldable:
         """Return the *rows* (mask, slice or indices), in that order, with all curves."""
@@ -171,16 +170,7 @@ class Moldable:
             parts = [sizes[first[row] : first[row + 1]] for row in chosen]
             first = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])]).astype(np.int64)
             sizes = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-        return Moldable(
-            minimum=self.minimum[rows],
-            maximum=self.maximum[rows],
-            curve=self.curve[rows],
-            first=self.first,
-            relative=self.relative,
-            weight=self.weight[rows],
-            size_first=first,
-            sizes=sizes,
-        )
+        return with_rows(self, rows, "minimum", "maximum", "curve", "weight", size_first=first, sizes=sizes)
 
     def with_rigid(self, cores: int) -> Moldable:
         """Return the columns with one more row, for a rigid job of *cores* cores.
@@ -340,15 +330,11 @@ def _curve(law: Speedup, length: int) -> FloatArray:
 
 
 def _check_ranges(minimum: IntArray, maximum: IntArray, names: IntArray) -> None:
-    for field, bad, rule in (
+    check_rows(
+        lambda _, row: f"job {names[row]} has the range {minimum[row]} to {maximum[row]}",
         ("minimum", minimum < 1, "at least 1 core"),
         ("maximum", maximum < minimum, "a maximum of at least the minimum"),
-    ):
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(
-                f"job {names[row]} has the range {minimum[row]} to {maximum[row]}; expected {rule}", field=field
-            )
+    )
 
 
 def weight_bounds(count: int = 10, first: float = 100.0, ratio: float = 3.0) -> FloatArray:

@@ -11,6 +11,16 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import rational
 from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.schema import POSITIVE, Number, check_fields
+
+_FIELDS = {
+    "kind": Literal["ccr", "shared", "fifo"],
+    "transfer_start": Literal["each", "all"],
+    "transfer": Literal["ccr", "files"],
+    "bandwidth": POSITIVE,
+    "slots": Number(1, whole=True),
+    "delay_levels_power": (Number(0, whole=True), None),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +73,7 @@ class Network:
                 raise InputError(f"'{value}' is not a rational number such as 1/5", field=name) from error
             if number < 0 or (number == 0 and name != "ccr"):
                 raise InputError(f"{value}; expected a number above 0", field=name)
-        for name, allowed in (
-            ("kind", ("ccr", "shared", "fifo")),
-            ("transfer_start", ("each", "all")),
-            ("transfer", ("ccr", "files")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise InputError(f"'{getattr(self, name)}'; expected one of {', '.join(allowed)}", field=name)
-        if not 0 < self.bandwidth < float("inf"):
-            raise InputError(f"{self.bandwidth}; expected bytes per second, above 0", field="bandwidth")
-        if not isinstance(self.slots, int) or self.slots < 1:
-            raise InputError(f"{self.slots}; expected a whole number from 1", field="slots")
-        power = self.delay_levels_power
-        if power is not None and (not isinstance(power, int) or power < 0):
-            raise InputError(f"{power}; expected a whole number from 0", field="delay_levels_power")
+        check_fields(self, _FIELDS)
         object.__setattr__(self, "_ratio", Fraction(str(self.ccr)))
 
     @property

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from gridsim.errors import InputError, UnknownNameError, check_keys, located
+from gridsim.errors import InputError, check_keys, located, require_known
 from gridsim.files import DAMAGED, csv_records, read_toml, unpacked
 from gridsim.model.capacity import GPU, Capacity, NodeGroup
 from gridsim.model.decimal_numbers import rational
@@ -19,19 +19,38 @@ from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
+from gridsim.schema import ANY, ANY_TABLE, NAME, NUMBER, POSITIVE, WHOLE, Number, Table, typed
 
 TABLES = ("platform", "network", "shares")
 """Tables of a platform, in a platform file or in a scenario file."""
 
-_NETWORK = tuple(option.name for option in fields(Network) if option.init)
 _RATIONAL = ("ccr", "capacity", "transfer_rate_cap")
-_WORDS: dict[Any, str] = {
-    str: "text",
-    int: "whole number",
-    int | float: "number",
-    list: "list of tables",
-    dict: "table",
+_NETWORK = Table(
+    {f"{it.name}?": NUMBER if it.name == "bandwidth" else (str, NUMBER) for it in fields(Network) if it.init}
+)
+_SHARES = Table({str: WHOLE})
+GROUP = {
+    "group": NAME,
+    "count?": Number(-(2**53), 1_000_000, whole=True),
+    "capacity?": Table({str: WHOLE}),
+    "gpus?": WHOLE,
+    "gpu_kind?": NAME,
+    "features?": [NAME],
+    "partitions?": [NAME],
+    "weight?": WHOLE,
+    "names?": [NAME],
 }
+"""Schema of a group of nodes."""
+
+CLUSTER = {"kind?": NAME, "cores?": WHOLE, "rate?": NUMBER, "nodes?": ANY, "pools?": Table({str: WHOLE})}
+"""Schema of a cluster, without its name."""
+
+_ROUTER = Table({"router": NAME, "children": [ANY_TABLE]})
+_COLUMNS = ("name", "group", "gpus", "gpu_kind", "features", "partitions", "weight", "separator")
+_AMOUNT = (NAME, Table({"column": NAME, "scale?": POSITIVE}))
+_LISTED = Table(
+    {"file": NAME, "capacity?": Table({str: _AMOUNT}), **dict.fromkeys((f"{name}?" for name in _COLUMNS), NAME)}
+)
 
 
 def read_platform(path: str | Path) -> Platform:
@@ -73,7 +92,7 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
     if "platform" not in tables:
         message = "is missing; expected a table [platform] with a router and its children"
         raise InputError(message, path=path, field="platform")
-    root = _node(_typed(tables["platform"], dict, "platform", path), "platform", path)
+    root = _node(typed(tables["platform"], ANY_TABLE, "platform", path), "platform", path)
     if not isinstance(root, RouterSpec):  # a machine of one cluster needs none
         root = RouterSpec("root" if root.name != "root" else "(all)", (root,))
     network, shares = _network(tables.get("network", {}), path), _shares(tables.get("shares"), path)
@@ -87,36 +106,27 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
         raise InputError(f"has {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where)
     if "cluster" in table:
         return _cluster(table, where, path)
-    check_keys(table, ("router", "children"), where, path or "the platform")
-    name = _text(table, "router", where, path)
-    children = _value(table, "children", list, where, path)
-    places = [f"{where}.children[{number}]" for number in range(len(children))]
-    nodes = [
-        _node(_typed(child, dict, place, path), place, path) for child, place in zip(children, places, strict=True)
-    ]
+    typed(table, _ROUTER, where, path)
+    nodes = [_node(child, f"{where}.children[{number}]", path) for number, child in enumerate(table["children"])]
     with located(path, below=where):
-        return RouterSpec(name, tuple(nodes))
+        return RouterSpec(table["router"], tuple(nodes))
 
 
 def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> ClusterSpec:
     """Return a cluster; its cores are those of its nodes, or of its pool ``cores``, if it has either."""
-    check_keys(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path or "the platform")
-    name = _text(table, "cluster", where, path)
-    kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
-    rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
-    if isinstance(rate, int) and abs(rate) > 2**53:
-        raise InputError("is too large; a number up to 2**53 was expected", path=path, field=f"{where}.rate")
+    typed(table, Table({"cluster": NAME, **CLUSTER}), where, path)
     nodes = groups_of(table["nodes"], f"{where}.nodes", path) if "nodes" in table else ()
-    pools = _amounts(table["pools"], f"{where}.pools", path) if "pools" in table else {}
+    pools = table.get("pools", {})
     with located(path, below=where):
-        known = Capacity.of(nodes, pools).cores
-    cores = _value(table, "cores", int, where, path) if "cores" in table or not known else known
-    if not nodes and "cores" in pools:
-        if "cores" in table:
-            raise InputError("is also a pool; give it once", path=path, field=f"{where}.cores")
-        pools = {each: amount for each, amount in pools.items() if each != "cores"}
-    with located(path, below=where):
-        return ClusterSpec(name, cores, kind, float(rate), nodes, pools)
+        cores = table.get("cores", Capacity.of(nodes, pools).cores)
+        if "cores" not in table and not cores:
+            raise InputError("is missing; expected a whole number", field="cores")
+        if not nodes and "cores" in pools:
+            if "cores" in table:
+                raise InputError("is also a pool; give it once", field="cores")
+            pools = {each: amount for each, amount in pools.items() if each != "cores"}
+        rate = float(table.get("rate", 1.0))
+        return ClusterSpec(table["cluster"], cores, table.get("kind", ANY_KIND), rate, nodes, pools)
 
 
 def tree_of(node: RouterSpec | ClusterSpec) -> dict[str, Any]:
@@ -165,53 +175,18 @@ def _tables(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _network(table: Any, path: Path | None) -> Network:
-    table = _typed(table, dict, "network", path)
-    check_keys(table, _NETWORK, "network", path or "the platform")
-    words: dict[str, Any] = {}
-    for name, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise InputError(f"is {value!r}; a text or a number was expected", path=path, field=f"network.{name}")
-        words[name] = str(value) if name in _RATIONAL else value
-    if isinstance(words.get("bandwidth", 1.0), str):
-        raise InputError(f"is {words['bandwidth']!r}; a number was expected", path=path, field="network.bandwidth")
+    typed(table, _NETWORK, "network", path)
+    values: dict[str, Any] = {name: str(value) if name in _RATIONAL else value for name, value in table.items()}
     with located(path, below="network"):
-        return Network(**words)
+        return Network(**values)
 
 
 def _shares(table: Any, path: Path | None) -> ShareTree | None:
     if table is None:
         return None
-    table = _typed(table, dict, "shares", path)
-    for name, value in table.items():
-        _typed(value, int, f'shares."{name}"', path)
+    typed(table, _SHARES, "shares", path)
     with located(path, field="shares"):
         return ShareTree(table)
-
-
-def _text(table: Mapping[str, Any], key: str, where: str, path: Path | None) -> str:
-    value: str = _value(table, key, str, where, path)
-    if not value:
-        raise InputError("is empty; a name was expected", path=path, field=f"{where}.{key}")
-    return value
-
-
-def _value(table: Mapping[str, Any], key: str, wanted: Any, where: str, path: Path | None) -> Any:
-    if key not in table:
-        raise InputError(f"is missing; a {_WORDS[wanted]} was expected", path=path, field=f"{where}.{key}")
-    return _typed(table[key], wanted, f"{where}.{key}", path)
-
-
-def _typed(value: Any, wanted: Any, where: str, path: Path | None) -> Any:
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=where)
-    return value
-
-
-_GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "names")
-_TABLE = ("file", "name", "group", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "separator")
-_MOST = 1_000_000
-_NUMBERS = ("count", "gpus", "weight")
-_LISTS = ("features", "partitions", "names")
 
 
 def groups_of(given: Any, where: str, path: Path | None) -> tuple[NodeGroup, ...]:
@@ -239,57 +214,16 @@ def groups_of(given: Any, where: str, path: Path | None) -> tuple[NodeGroup, ...
     if isinstance(given, Mapping):
         return _NodeTable(given, where, path).groups()
     if not isinstance(given, list) or not given:
-        wrong = f"is {given!r}; a list of groups of nodes was expected, or a table with the file that lists them"
+        wrong = f"is {given!r}; expected a list of groups of nodes, or a table with the file that lists them"
         raise InputError(wrong, path=path, field=where)
     return tuple(_group(table, f"{where}[{place}]", path) for place, table in enumerate(given))
 
 
 def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
-    if not isinstance(table, Mapping):
-        raise InputError(f"is {table!r}; a table was expected", path=path, field=where)
-    check_keys(table, _GROUP, where, path or "the platform")
-    if not isinstance(table.get("group", ""), str) or not table.get("group"):
-        raise InputError("is missing; the name of the group was expected", path=path, field=f"{where}.group")
-    values: dict[str, Any] = {"group": table["group"]}
-    values["capacity"] = _amounts(table.get("capacity", {}), f"{where}.capacity", path)
-    for key in _NUMBERS:
-        if key in table:
-            values[key] = _integer(table[key], f"{where}.{key}", path)
-    if values.get("count", 1) > _MOST:
-        wrong = f"is {values['count']}; at most {_MOST:,} nodes were expected"
-        raise InputError(wrong, path=path, field=f"{where}.count")
-    for key in _LISTS:
-        if key in table:
-            values[key] = _strings(table[key], f"{where}.{key}", path)
-    if "gpu_kind" in table:
-        values["gpu_kind"] = _word(table["gpu_kind"], f"{where}.gpu_kind", path)
+    typed(table, Table(GROUP), where, path)
+    values: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in table.items()}
     with located(path, below=where):
-        return NodeGroup(**values)
-
-
-def _amounts(given: Any, where: str, path: Path | None) -> dict[str, int]:
-    if not isinstance(given, Mapping):
-        raise InputError(f"is {given!r}; a table of amounts was expected", path=path, field=where)
-    return {name: _integer(amount, f"{where}.{name}", path) for name, amount in given.items()}
-
-
-def _integer(value: Any, where: str, path: Path | None) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not -(2**53) < value < 2**53:
-        value = value if not isinstance(value, int) else "beyond 2**53"
-        raise InputError(f"is {value!r}; a whole number was expected", path=path, field=where)
-    return value
-
-
-def _word(value: Any, where: str, path: Path | None) -> str:
-    if not isinstance(value, str) or not value:
-        raise InputError(f"is {value!r}; a word was expected", path=path, field=where)
-    return value
-
-
-def _strings(value: Any, where: str, path: Path | None) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise InputError(f"is {value!r}; a list of words was expected", path=path, field=where)
-    return tuple(_word(word, f"{where}[{place}]", path) for place, word in enumerate(value))
+        return NodeGroup(**{"capacity": {}, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,37 +238,17 @@ class _NodeTable:
     """Table of nodes, one per row; equal nodes in consecutive rows form a group."""
 
     def __init__(self, table: Mapping[str, Any], where: str, path: Path | None) -> None:
-        check_keys(table, _TABLE, where, path or "the platform")
-        if "file" not in table:
-            raise InputError("is missing; the file of the nodes was expected", path=path, field=f"{where}.file")
-        name = _word(table["file"], f"{where}.file", path)
-        self._file = Path(name) if path is None else path.parent / name
-        self._columns = {
-            key: _word(table[key], f"{where}.{key}", path)
-            for key in _TABLE
-            if key not in ("capacity", "file")
-            if key in table
-        }
+        typed(table, _LISTED, where, path)
+        self._file = Path(table["file"]) if path is None else path.parent / table["file"]
+        self._columns = {key: table[key] for key in _COLUMNS if key in table}
         self._separator = self._columns.pop("separator", "|")
-        self._capacity = self._amounts_of(table.get("capacity", {}), f"{where}.capacity", path)
+        self._capacity = {
+            name: _Amount(rule)
+            if isinstance(rule, str)
+            else _Amount(rule["column"], Fraction(str(rule.get("scale", 1))))
+            for name, rule in table.get("capacity", {}).items()
+        }
         self._line = 1
-
-    @staticmethod
-    def _amounts_of(given: Any, where: str, path: Path | None) -> dict[str, _Amount]:
-        if not isinstance(given, Mapping):
-            raise InputError(f"is {given!r}; a table of columns was expected", path=path, field=where)
-        found = {}
-        for name, rule in given.items():
-            inner = f"{where}.{name}"
-            if isinstance(rule, Mapping):
-                check_keys(rule, ("column", "scale"), inner, path or "the platform")
-                scale = rule.get("scale", 1)
-                if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < 2**53:
-                    raise InputError(f"is {scale!r}; a number above 0 was expected", path=path, field=f"{inner}.scale")
-                found[name] = _Amount(_word(rule.get("column"), f"{inner}.column", path), Fraction(str(scale)))
-            else:
-                found[name] = _Amount(_word(rule, inner, path))
-        return found
 
     def groups(self) -> tuple[NodeGroup, ...]:
         nodes = list(self._rows())
@@ -362,9 +276,8 @@ class _NodeTable:
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         with self._text() as text:
             header, rows = csv_records(text, self._file)
-            for column in (*self._columns.values(), *(it.column for it in self._capacity.values())):
-                if column not in header:
-                    raise UnknownNameError(f"column of {self._file}", column, header)
+            columns = (*self._columns.values(), *(it.column for it in self._capacity.values()))
+            require_known(f"column of {self._file}", header, *columns)
             for number, (self._line, row) in enumerate(rows):
                 yield (
                     self._cell(row, "group", ""),
@@ -406,5 +319,5 @@ class _NodeTable:
         return int(amount)
 
     def _wrong(self, column: str, text: str) -> NoReturn:
-        message = f"is {text!r}; a whole number from 0 was expected"
+        message = f"is {text!r}; expected a whole number from 0"
         raise InputError(message, path=self._file, line=self._line, field=column)

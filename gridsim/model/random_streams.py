@@ -6,6 +6,8 @@ import zlib
 
 import numpy as np
 
+from gridsim.errors import InputError
+
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Return the generator for a path of *names*; it is the same for the same seed and names on every machine.
@@ -23,6 +25,8 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     >>> int(stream(1, "workload").integers(1000)) == int(stream(1, "workload").integers(1000))
     True
     """
+    if seed < 0:
+        raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
     key = tuple(name if isinstance(name, int) else zlib.crc32(name.encode()) for name in names)
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=key))
 

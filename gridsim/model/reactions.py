@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, IntArray
+from gridsim.tables import with_rows
 
 NONE = -1
 """Number that means no batch."""
@@ -85,15 +86,7 @@ class Reactions:
 
     def select(self, rows: Any) -> Reactions:
         """Return the reactions of some jobs (mask, slice or indices)."""
-        then = None if self.then is None else self.then[rows]
-        return replace(
-            self,
-            batch=self.batch[rows],
-            before=self.before[rows],
-            delay=self.delay[rows],
-            opens=self.opens[rows],
-            then=then,
-        )
+        return with_rows(self, rows, "batch", "before", "delay", "opens", "then")
 
     def without(self, rows: Any) -> Reactions:
         """Return the same reactions, except that *rows* keep their submit times and no batch waits for them."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_rows
 from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, to_us
 
@@ -133,18 +133,21 @@ class Tasks:
         if (counts < 1).any():
             job = int(np.argmax(counts < 1))
             raise InputError(f"job {jobs[job] if jobs is not None else job + 1} has no tasks", path=path, field="tasks")
-        for field, bad, rule in (
+
+        def told(field: str, row: int) -> str:
+            value = int(self.cores[row]) if field == "cores" else seconds(int(getattr(self, field)[row]))
+            return f"{self._place(row, jobs)} has {value}"
+
+        check_rows(
+            told,
             ("runtime", self.runtime <= 0, "a runtime above 0 s"),
             ("runtime", self.runtime >= NEVER, "a finite run time"),
             ("estimate", self.estimate <= 0, "an estimate above 0 s"),
             ("estimate", self.estimate >= NEVER, "a finite estimate"),
             ("cores", self.cores < 1, "at least 1 core"),
             ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),
-        ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                value = int(self.cores[row]) if field == "cores" else seconds(int(getattr(self, field)[row]))
-                raise InputError(f"{self._place(row, jobs)} has {value}; expected {rule}", path=path, field=field)
+            path=path,
+        )
         self._check_sums(jobs, path)
         outside = ((pairs < 0) | (pairs >= len(self))).any(axis=1)
         if not outside.any():
@@ -323,7 +326,7 @@ class Tasks:
         )
 
     @classmethod
-    def from_graphs(cls, graphs: Mapping[Hashable, nx.DiGraph[Any]], *, path: object = None) -> Tasks:
+    def from_graphs(cls, graphs: Mapping[Hashable, nx.DiGraph[Any]]) -> Tasks:
         """Return tasks of networkx graphs, one per job; node order is the task index.
 
         Node attributes are ``exec`` (s) or ``runtime`` (s), ``cores``, and optionally ``kind`` and ``estimate`` (s).
@@ -341,7 +344,6 @@ class Tasks:
                 raise InputError(
                     f"job {job} is an undirected graph; expected a networkx.DiGraph, with edges from each task to the "
                     f"tasks that depend on it",
-                    path=path,
                     field="edges",
                 )
             index = {node: len(nodes) + place for place, node in enumerate(graph)}
@@ -349,7 +351,7 @@ class Tasks:
             edges += [(index[one], index[other]) for one, other in graph.edges]
             nodes += [(job, node, attributes) for node, attributes in graph.nodes(data=True)]
         kinds = tuple(dict.fromkeys(str(attributes.get("kind", ANY_KIND)) for *_, attributes in nodes)) or (ANY_KIND,)
-        runtime = [_attribute(job, node, attributes, path, "exec", "runtime") for job, node, attributes in nodes]
+        runtime = [_attribute(job, node, attributes, "exec", "runtime") for job, node, attributes in nodes]
         return cls.from_edges(
             counts=counts,
             runtime=np.array(runtime, dtype=object),
@@ -357,13 +359,12 @@ class Tasks:
                 [attributes.get("estimate", known) for (*_, attributes), known in zip(nodes, runtime, strict=True)],
                 dtype=object,
             ),
-            cores=[_attribute(job, node, attributes, path, "cores") for job, node, attributes in nodes],
+            cores=[_attribute(job, node, attributes, "cores") for job, node, attributes in nodes],
             kind=[kinds.index(str(attributes.get("kind", ANY_KIND))) for *_, attributes in nodes],
             kinds=kinds,
             edges=edges,
             names=[str(node) for _, node, _ in nodes],
             jobs=list(graphs),
-            path=path,
         )
 
     def graph(self, job: int) -> nx.DiGraph[int]:
@@ -385,11 +386,11 @@ class Tasks:
         return graph
 
 
-def _attribute(job: Hashable, node: Hashable, attributes: Mapping[str, Any], path: object, *names: str) -> Any:
+def _attribute(job: Hashable, node: Hashable, attributes: Mapping[str, Any], *names: str) -> Any:
     for name in names:
         if name in attributes:
             return attributes[name]
-    raise InputError(f"job {job} task {node} has no '{names[0]}'", path=path, field=names[0])
+    raise InputError(f"job {job} task {node} has no '{names[0]}'", field=names[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from gridsim.errors import InputError, check_keys, located
 from gridsim.files import read_toml
@@ -15,11 +15,21 @@ from gridsim.model.dates import duration, instant
 from gridsim.model.site_file.reservations import is_reservations, window_tables
 from gridsim.model.site_file.syntax import expanded
 from gridsim.model.time import NEVER, to_us
+from gridsim.schema import NAME, Number, check_fields
 
 WindowKind = Literal["maintenance", "drain", "reservation"]
 AtBegin = Literal["requeue", "wait"]
 Time = float | str
 """Seconds of the simulation, or a text such as ``51h`` or ``2026-11-21T07:00``."""
+
+
+_FIELDS = {
+    "kind": WindowKind,
+    "at_begin": (AtBegin, None),
+    "users": [NAME],
+    "accounts": [NAME],
+    "node_cores": (Number(1, whole=True), None),
+}
 
 
 @dataclass(frozen=True)
@@ -72,18 +82,9 @@ class Window:
     origin: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        for name, known in (("kind", WindowKind), ("at_begin", AtBegin)):
-            if (value := getattr(self, name)) is not None and value not in get_args(known):
-                raise InputError(f"is {value!r}; expected one of {', '.join(get_args(known))}", field=name)
         reserves = self.kind == "reservation"
-        for name in ("nodes", "users", "accounts"):
-            names = getattr(self, name)
-            if name == "nodes" and reserves and isinstance(names, int) and names > 0:
-                continue
-            if isinstance(names, str | int) or not all(isinstance(it, str) for it in names):
-                raise InputError(f"is {names!r}; expected a list of names, such as ['n-0', 'n-[4-7]']", field=name)
-        if self.node_cores is not None and (not isinstance(self.node_cores, int) or self.node_cores < 1):
-            raise InputError(f"is {self.node_cores!r}; expected a number of cores from 1", field="node_cores")
+        nodes = ([NAME], Number(1, whole=True)) if reserves else [NAME]
+        check_fields(self, {**_FIELDS, "nodes": nodes})
         given = bool(self.users or self.accounts)
         if reserves and not (self.id and given):
             raise InputError("is missing for a reservation, which jobs name", field="users" if self.id else "id")

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim import registry
-from gridsim.errors import InputError, not_modelled
+from gridsim.errors import InputError, check_rows, not_modelled
 from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.demand import Demands
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
+from gridsim.tables import rows_of, with_rows
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns of names as integers of the source; `UNKNOWN` if the source has no value."""
@@ -49,6 +50,9 @@ def _cores_of(demands: Demands | None) -> IntArray:
 
 def _no_duration(column: IntArray) -> npt.NDArray[np.bool_]:
     return (column <= 0) | (column >= NEVER)
+
+
+_OF_JOBS = ("job", "submit", "runtime", "estimate", "cores", "deadline")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,7 +302,13 @@ class Workload:
         if self.demands is not None:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
-        for name, bad, rule in (
+
+        def told(name: str, row: int) -> str:
+            value = dict(self.columns())[name][row]
+            return f"job {self.job[row]} has {value if name in ('cores', 'tolerance') else seconds(int(value))}"
+
+        check_rows(
+            told,
             ("runtime", _no_duration(self.runtime), "a finite run time above 0 s (see --on zero-runtime=RULE)"),
             ("estimate", _no_duration(self.estimate), "a finite estimate above 0 s"),
             ("cores", self.cores < (1 if self.demands is None else 0), "at least 1 core"),
@@ -306,12 +316,7 @@ class Workload:
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
             ("deadline", self.deadline < self.submit + self._quickest(), "a deadline at submit + estimate or later"),
             ("tolerance", no_tolerance, "a tolerance of 1 or more"),
-        ):
-            if bad.any():
-                row = int(np.argmax(bad))
-                value = dict(self.columns())[name][row]
-                shown = value if name in ("cores", "tolerance") else seconds(int(value))
-                raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
+        )
 
     def _check_demands(self, demands: Demands) -> None:
         cores, job = self.requested
@@ -344,7 +349,7 @@ class Workload:
         tuple of str and array
             Name and column, with one entry per job.
         """
-        for name in ("job", "submit", "runtime", "estimate", "cores", "deadline", "tolerance", "restartable"):
+        for name in (*_OF_JOBS, "tolerance", "restartable"):
             if (column := getattr(self, name)) is not None:
                 yield name, column
         yield from self.labels.items()
@@ -381,27 +386,26 @@ class Workload:
         Workload
             Workload of these jobs only.
         """
-        return replace(
-            self,
-            job=self.job[rows],
-            submit=self.submit[rows],
-            runtime=self.runtime[rows],
-            estimate=self.estimate[rows],
-            cores=self.cores[rows],
-            deadline=self.deadline[rows],
-            labels={name: column[rows] for name, column in self.labels.items()},
-            logged={name: column[rows] for name, column in self.logged.items()},
-            tasks=None if self.tasks is None else self.tasks.select(rows),
-            tolerance=None if self.tolerance is None else self.tolerance[rows],
-            restartable=None if self.restartable is None else self.restartable[rows],
-            moldable=None if self.moldable is None else self.moldable.select(self._requested_rows(rows)),
-            reactions=None if self.reactions is None else self.reactions.select(rows),
-            demands=None if self.demands is None else self.demands.select(self._requested_rows(rows)),
-        )
+        requests = rows if self.tasks is None else self.tasks.rows_of(rows)
+        demands, moldable = rows_of(self.demands, requests), rows_of(self.moldable, requests)
+        names = ("labels", "logged", "tasks", "tolerance", "restartable", "reactions")
+        return with_rows(self, rows, *_OF_JOBS, *names, demands=demands, moldable=moldable)
 
-    def _requested_rows(self, rows: Any) -> Any:
-        """Return the rows of `requested` that belong to the jobs in *rows*."""
-        return rows if self.tasks is None else self.tasks.rows_of(rows)
+    def submitted_at(self, submit: IntArray) -> Workload:
+        """Return the workload with other submit times, from which deadlines keep their distance.
+
+        Parameters
+        ----------
+        submit : (n,) int64
+            Submit times, microseconds.
+
+        Returns
+        -------
+        Workload
+            The workload.
+        """
+        deadline = np.where(self.deadline < NEVER, self.deadline - self.submit + submit, NEVER)
+        return replace(self, submit=submit, deadline=deadline)
 
     def with_provenance(self, **entries: Any) -> Workload:
         """Return the same jobs with *entries* added to the provenance.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.metrics.agreement import (
     Disagreement,
     agreement,
@@ -137,8 +137,7 @@ def own_policy(policies: Mapping[str, Any], asked: str | None = None) -> str | N
     if asked is None:
         known = [label for label, made in policies.items() if machine_of([made]) is not None]
         return next((label for label in known if not is_variant(policies[label])), None)
-    if asked not in policies:
-        raise UnknownNameError("policy in --own", asked, policies)
+    require_known("policy in --own", policies, asked)
     return asked
 
 

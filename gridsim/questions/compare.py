@@ -9,7 +9,7 @@ from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, not_modelled
-from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.metrics.summary import requested_measures
 from gridsim.model.capacity import node_changes
 from gridsim.model.platform import Platform
@@ -44,9 +44,7 @@ def compare(
     *,
     platform: Platform | None = None,
     options: Run | None = None,
-    bound: float = BOUND,
-    warmup: float = 0.0,
-    cooldown: float = 0.0,
+    cuts: Mapping[str, Any] = CUTS,
     own: str | None = None,
     metrics: Iterable[Any] = (),
     charges: Iterable[Any] = (),
@@ -57,7 +55,8 @@ def compare(
 ) -> Evidence:
     """Simulate several policies on the same workload and compare the results.
 
-    The parameters are those of `gridsim.compare`, which adds a view of the result. *families* are derived workloads on
+    The parameters are those of `gridsim.compare`, which adds a view of the result; *cuts* is a mapping of ``bound``,
+    ``warmup`` and ``cooldown``. *families* are derived workloads on
     which the same policies run.
     """
     made = policies_of(policies)
@@ -68,7 +67,6 @@ def compare(
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
     )
-    cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": progress}
     cleaned = None
     with crew(workers, share=[workload]) as team:
@@ -80,7 +78,7 @@ def compare(
         if flurries == "both":
             cleaned = evidence_without_flurries(workload, made, team, own=own, measures=measures, cuts=cuts, **how)
         replay = replay_of(results, own, policies=made, options=options, progress=progress)
-        evidence = evidence_of(results, options=options, own=own, replay=replay, policies=made, **cuts)
+        evidence = evidence_of(results, options=options, own=own, cuts=cuts, replay=replay, policies=made)
         return replace(with_replicas(evidence, pending), cleaned=cleaned)
 
 
@@ -101,7 +99,7 @@ def evidence_without_flurries(
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": told}
     results = simulate_all(WithoutFlurries().apply(workload), policies, workers=workers, **how)
     results = {label: result.with_measures(measures) for label, result in results.items()}
-    return evidence_of(results, options=options, own=own, **cuts)
+    return evidence_of(results, options=options, own=own, cuts=cuts)
 
 
 def evidence_of(
@@ -109,9 +107,7 @@ def evidence_of(
     *,
     options: Run,
     own: str | None = None,
-    bound: float = BOUND,
-    warmup: float = 0.0,
-    cooldown: float = 0.0,
+    cuts: Mapping[str, Any] = CUTS,
     command: str = "",
     replay: Replay | None = None,
     policies: Mapping[str, Any] | None = None,
@@ -126,6 +122,8 @@ def evidence_of(
         Policies of the results; if they have different site configurations, the comparison reports the differences.
     own : str, optional
         Label of the site's own policy, the baseline of every comparison.
+    cuts : mapping
+        ``bound``, ``warmup`` and ``cooldown`` as for `gridsim.metrics.summary.metrics`, s.
     title : str, optional
         Title of the page; by default the name of the log.
     **there
@@ -142,12 +140,7 @@ def evidence_of(
         "platform": _platform(platform),
         "policies": {label: result.policy for label, result in results.items()},
         "plugins": _plugins(results.values()),
-        "options": {
-            **options.written(first.workload),
-            "bound": bound,
-            "warmup": warmup,
-            "cooldown": cooldown,
-        },
+        "options": {**options.written(first.workload), **cuts},
         "versions": versions(),
         "command": command,
         **({"own": own} if own is not None else {}),
@@ -162,9 +155,7 @@ def evidence_of(
     return Evidence.of(
         records,
         info=info,
-        bound=bound,
-        warmup=warmup,
-        cooldown=cooldown,
+        cuts=cuts,
         platform=platform,
         platforms={label: result.platform for label, result in results.items() if result.platform != platform},
         tick=to_us(options.tick_of(first.workload)),

@@ -19,7 +19,7 @@ from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, n
 from gridsim.metrics.measures import Measure, Metric
 from gridsim.metrics.prediction import concerns_predictions
 from gridsim.metrics.preemption import by_owners, concerns_preemption
-from gridsim.metrics.responsiveness import BOUND, measure
+from gridsim.metrics.responsiveness import BOUND, CUTS, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
@@ -150,9 +150,7 @@ class Evidence:
         records: Mapping[str, Record],
         *,
         info: Mapping[str, Any],
-        bound: float = BOUND,
-        warmup: float = 0.0,
-        cooldown: float = 0.0,
+        cuts: Mapping[str, Any] = CUTS,
         platform: Platform | None = None,
         tick: int = MICROSECOND,
         reference: str | None = None,
@@ -167,6 +165,8 @@ class Evidence:
 
         Parameters
         ----------
+        cuts : mapping
+            ``bound``, ``warmup`` and ``cooldown``, s.
         reference : str, optional
             Label of the reference policy of QoS charges, EASY. By default there are no such charges.
         measures : sequence of Measure, optional
@@ -188,9 +188,8 @@ class Evidence:
         first = next(iter(records.values()))
         if not len(first):
             raise InputError("the workload has no jobs; there is nothing to compare")
-        kept = cut(first, warmup, cooldown)
-        asked = {"bound": bound, "warmup": warmup, "cooldown": cooldown, "measures": measures}
-        numbers = _numbers(records, reference, kept, known or {}, asked)
+        kept = cut(first, cuts["warmup"], cuts["cooldown"])
+        numbers = _numbers(records, reference, kept, known or {}, {**cuts, "measures": measures})
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
@@ -200,22 +199,20 @@ class Evidence:
             numbers,
             differences,
             groups,
-            bound,
-            warmup,
-            cooldown,
-            platform,
-            tick,
-            replay,
+            platform=platform,
+            tick=tick,
+            replay=replay,
             platforms=platforms or {},
             measures={it.name: it.metric for it in measures},
             order=tuple(order),
+            **cuts,
         )
         if compared is not None:
             differences += compared[0]
             groups += compared[1]
         elif len(records) > 1:
             for metric in found.compared:
-                differences += paired(records, metric=metric, bound=bound, rows=rows)
+                differences += paired(records, metric=metric, bound=found.bound, rows=rows)
             groups += _group_rows(found, rows)
         _count_failures_apart(numbers, records, info.get("own"), kept)  # of the same jobs, as checked by `paired`
         return found

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.files import plain
-from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.metrics.summary import ALL_METRICS
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import to_us
@@ -177,7 +177,7 @@ def _options(stored: Mapping[str, Any], folder: Path) -> Run:
 
 def _numbers(folder: Path, stored: Mapping[str, Any]) -> dict[str, float]:
     """Return the metrics of the whole run, if they are stored with its record."""
-    if stored.get("metrics") != {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}:
+    if stored.get("metrics") != CUTS:
         return {}
     if not (folder / "metrics.json").is_file():
         return {}

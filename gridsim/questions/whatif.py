@@ -184,7 +184,7 @@ def whatif(
         as_it_is = {label: Result(pending.records[NOW].result(), platform, name_of(scheduler))}
         about: Any = {"policies": {label: scheduler}, "options": options, "progress": progress}
         replay = team.submit(replay_of, as_it_is, own_policy({label: scheduler}), **about)
-        return replace(pending.whatif(label, lenient=lenient, **cuts), replay=replay.result())
+        return replace(pending.whatif(label, cuts, lenient=lenient), replay=replay.result())
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,15 +283,7 @@ class Pending:
         how = {"policy": policy, "platform": platform, "options": options, "progress": told}
         return replace(self, replicated=replicated, cleaned=Pending.of(clean(workload), changes, workers, **how))
 
-    def whatif(
-        self,
-        policy: str,
-        *,
-        bound: float = BOUND,
-        warmup: float = 0.0,
-        cooldown: float = 0.0,
-        lenient: bool = False,
-    ) -> WhatIf:
+    def whatif(self, policy: str, cuts: Mapping[str, Any], *, lenient: bool = False) -> WhatIf:
         """Wait for the runs and return the results, as `whatif`; *policy* is the label."""
         as_it_is, *changes = self.changes
         records, refused = {NOW: self.records[NOW].result()}, []
@@ -302,8 +294,7 @@ class Pending:
                 if not lenient:
                     raise
                 refused.append((change.label, str(error)))
-        rows = cut(records[NOW], warmup, cooldown)
-        cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+        bound, rows = cuts["bound"], cut(records[NOW], cuts["warmup"], cuts["cooldown"])
         numbers = {label: metrics(record, **cuts) for label, record in records.items()}
         replicated = tuple(each.found(numbers) for each in self.replicated)
         waits, slowdowns = (
@@ -335,7 +326,7 @@ class Pending:
             rounded,
             records[NOW],
             replicated=replicated,
-            cleaned=None if self.cleaned is None else self.cleaned.whatif(policy, **cuts, lenient=lenient),
+            cleaned=None if self.cleaned is None else self.cleaned.whatif(policy, cuts, lenient=lenient),
             ran={label: record.ran & rows for label, record in records.items()},
             kept=rows,
             failures=model_failures({policy: records[NOW]}, own_policy({policy: make_policy(self.policy)}), rows),

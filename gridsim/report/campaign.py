@@ -5,10 +5,9 @@ Ratios are geometric means over workloads, value over baseline; the tests are th
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import groupby
@@ -18,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gridsim.campaign.comparisons import KNOWN, REPLICAS, Agreement, Compared, Comparisons, Mean
-from gridsim.files import write_atomically, write_text
+from gridsim.files import write_text
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.number_formatting import counted, listed, number, percent, times
 from gridsim.report import change
-from gridsim.report.figures import INK, PALETTE, drawing, short_labels
+from gridsim.report.figures import INK, PALETTE, drawing, name_rows, short_labels
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.report.replications_text import VERDICTS
-from gridsim.report.tables import SHOWN, SHOWN_DAGS, shown
+from gridsim.report.tables import SHOWN, SHOWN_DAGS, csv_text, shown
 from gridsim.report.text_table import WIDTH, broken
 
 if TYPE_CHECKING:
@@ -358,10 +357,7 @@ def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
             axes.plot([it.test.ratio], [row], _MARKERS.get(it.test.verdict, "o"), color=PALETTE[0], markersize=5.5)
         axes.set_xlim(low, high)
         _ticks(axes, low, high)
-        axes.set_yticks(range(len(rows)), [names[label(found, it.value)] for it in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
+        name_rows(axes, [names[label(found, it.value)] for it in rows])
         name, under = title(rows[0].metric), f"times that under {short_labels([base])[base]}"
         axes.set_xlabel(f"{name},{chr(10) if len(name + under) > _WIDEST else ' '}{under}")
         return figure
@@ -511,20 +507,6 @@ def _mean_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
     for it in found.means:
         names = (it.condition[name] for name in found.others)
         yield [it.metric, KNOWN[it.metric].unit, *names, it.value, *(getattr(it, name) for name in columns)]
-
-
-def _write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows atomically; numbers keep every digit, NaN and None are empty cells."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([["" if cell is None or cell != cell else cell for cell in row] for row in rows])
-
-    write_atomically(path, write)
-
-
-# ---- by condition -------------------------------------------------------------------------------------------------
 
 
 class _Line(NamedTuple):
@@ -708,16 +690,17 @@ def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaig
         Name of the campaign, for headings and the label of the LaTeX table.
     """
     folder = Path(folder)
-    _write_csv(folder / "comparisons.csv", _comparison_rows(found))
-    _write_csv(folder / "means.csv", _mean_rows(found))
-    if found.agreements:
-        _write_csv(folder / "agreement.csv", [Agreement._fields, *found.agreements])
-    texts = {"comparisons.tex": latex(found, name=name), "comparisons.html": page(found, name=name)}
+    texts = {
+        "comparisons.csv": csv_text(*_comparison_rows(found)),
+        "means.csv": csv_text(*_mean_rows(found)),
+        **({"agreement.csv": csv_text(Agreement._fields, *found.agreements)} if found.agreements else {}),
+        "comparisons.tex": latex(found, name=name),
+        "comparisons.html": page(found, name=name),
+    }
     if found.conditions > 1:
         texts["comparisons-by-condition.tex"] = latex(found, name=name, by_condition=True)
     else:
         (folder / "comparisons-by-condition.tex").unlink(missing_ok=True)  # from an earlier run with more conditions
     for file, text in texts.items():
         write_text(folder / file, text)
-    numbers = ["comparisons.csv", "means.csv", *(["agreement.csv"] if found.agreements else [])]
-    return [folder / file for file in (*numbers, *texts)]
+    return [folder / file for file in texts]

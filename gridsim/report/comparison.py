@@ -11,7 +11,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.errors import UnknownNameError
+from gridsim.errors import require_known
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import described
@@ -134,8 +134,7 @@ class Comparison(Evidence):
         InputError
             If pandas is not installed.
         """
-        if what not in _FRAMES:
-            raise UnknownNameError("table of a comparison", what, _FRAMES)
+        require_known("table of a comparison", _FRAMES, what)
         if what == "metrics":
             columns = [list(column) for column in zip(*self._values(), strict=True)]
             return frame(dict(zip(("policy", "metric", "value", "unit"), columns, strict=True)))
@@ -214,17 +213,17 @@ class Comparison(Evidence):
         """
         folder = Path(folder)
         written = {*_ALWAYS}
-        write_text(folder / "metrics.csv", tables.csv_text(("policy", "metric", "value", "unit"), self._values()))
+        write_text(folder / "metrics.csv", tables.csv_text(("policy", "metric", "value", "unit"), *self._values()))
         for name, kind, rows in (
             ("differences", Difference, [astuple(row) for row in self.differences]),
             ("groups", GroupRow, [astuple(row) for row in self.groups]),
         ):
-            write_text(folder / f"{name}.csv", tables.csv_text([field.name for field in fields(kind)], rows))
+            write_text(folder / f"{name}.csv", tables.csv_text([field.name for field in fields(kind)], *rows))
         for file, columns, numbers in curves.tables(self):
-            write_text(folder / file, tables.csv_text(columns, numbers))
+            write_text(folder / file, tables.csv_text(columns, *numbers))
             written.add(file)
         for file, names, cells in replications_text.files(self):
-            write_text(folder / file, tables.csv_text(names, cells))
+            write_text(folder / file, tables.csv_text(names, *cells))
             written.add(file)
         if self.whatifs:
             write_text(folder / whatif_text.FILE, whatif_text.csv_text(self.whatifs))

@@ -438,11 +438,8 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         axes.axvline(1.0, color=INK, linewidth=1)
         axes.set_xscale("log")
         _ratio_ticks(axes, rows)
-        axes.set_yticks(range(len(names)), [_short(_printable(name)) for name in names])
-        axes.set_ylim(len(names) - 0.4, -0.6)
+        name_rows(axes, [_short(_printable(name)) for name in names])
         axes.set_ylabel(unit)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
         baseline = rows[0].baseline if rows else ""
         under = short_labels([*labels, *([] if baseline in labels else [baseline])])[baseline]
         axes.set_xlabel("\n".join(wrap(f"{what}, times that under {under}", 44)))
@@ -520,6 +517,14 @@ def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], Flo
         axes.tick_params(axis="y", length=0)
         legend(axes)
         return figure
+
+
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Give each row of a chart a name, the first at the top, without lines and ticks."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
 
 
 def legend(axes: Axes, among: Sequence[str] = ()) -> None:

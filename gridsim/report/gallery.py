@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from gridsim.errors import UnknownNameError
+from gridsim.errors import require_known
 from gridsim.files import write_atomically
 from gridsim.questions.evidence import Evidence
 from gridsim.report import pictures
@@ -53,8 +53,7 @@ class Gallery(Mapping[str, "Figure"]):
         return found
 
     def __getitem__(self, name: str) -> Figure:
-        if name not in self._drawn:
-            raise UnknownNameError("figure", name, self._drawn)
+        require_known("figure", self._drawn, name)
         return self._drawn[name]
 
     def __contains__(self, name: object) -> bool:
@@ -109,8 +108,7 @@ def save(figure: Figure, path: Path) -> Path:
     import matplotlib
 
     kind = path.suffix[1:]
-    if kind not in KINDS:
-        raise UnknownNameError("format of figures", kind, KINDS)
+    require_known("format of figures", KINDS, kind)
     nothing: dict[str, Any] = {
         "pdf": {"metadata": {"CreationDate": None}},
         "svg": {"metadata": {"Date": None, "Creator": None}},

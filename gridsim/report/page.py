@@ -170,7 +170,11 @@ def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, dr
             *flurries_text.answer(comparison),
         ],
         replicated=[
-            (replications_text.caption(it), replications_text.lines(comparison, it), f"{it.role}.csv")
+            (
+                replications_text.caption(it),
+                replications_text.lines(it, replications_text.compared(comparison), comparison.labels),
+                f"{it.role}.csv",
+            )
             for it in comparison.replicated
             if not it.default
         ],

@@ -14,7 +14,7 @@ from gridsim.questions.quotation import Answer, Forecast, Price, Quoted, State
 from gridsim.report import change
 from gridsim.report.explain_text import refusal
 from gridsim.report.markup import texts
-from gridsim.report.text_table import WIDTH, either, sheet
+from gridsim.report.text_table import WIDTH, columns_of, either, sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -134,7 +134,7 @@ def _at(quotation: Quoted, instant: float) -> str:
 
 def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
     """Return the columns of the table by title, without labels."""
-    columns: dict[str, list[str]] = {}
+    rows: list[dict[str, str]] = []
     for it in quotation.answers:
         none = it.promise == "none"
         cells = {
@@ -143,33 +143,28 @@ def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
             "starts in": f"{_from_now(it.start - quotation.at)}{' ?' if none else ''}",
             "jobs moved": "-" if none else number(it.moved),
             "longest delay": "-" if none or not it.delay else duration(it.delay),
-            "deadline kept": "yes" if it.keeps else "no",
         }
-        for title, cell in cells.items():
-            columns.setdefault(title, []).append(cell)
-    if quotation.deadline is None:
-        del columns["deadline kept"]
-    return columns
+        rows.append(cells if quotation.deadline is None else {**cells, "deadline kept": "yes" if it.keeps else "no"})
+    return columns_of(rows)
 
 
 def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
     """Return a table with one row per deadline: jobs to kill, and the charge."""
-    columns: dict[str, list[str]] = {}
-    for it in quotation.prices:
-        cells = {
+    columns = columns_of(
+        {
             "completed in": duration(it.deadline - quotation.at),
             "jobs to kill": _jobs(it.kills) if it.possible else "impossible",
             "work lost": _work(it.lost) if it.kills else "-",
             "QoS charge": "-" if math.isnan(it.charge) else f"{it.charge:.3g}",
         }
-        for title, cell in cells.items():
-            columns.setdefault(title, []).append(cell)
+        for it in quotation.prices
+    )
     return either([_at(quotation, it.deadline) for it in quotation.prices], columns, first="deadline", width=width)
 
 
 def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
     """Return a table with one row per policy: expected start, and starts of earlier jobs with similar expectations."""
-    columns: dict[str, list[str]] = {}
+    rows = []
     for it in quotation.forecasts:
         early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
         cells = {
@@ -177,9 +172,8 @@ def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
             "half start in": "-" if math.isnan(late) else f"{duration(early)} to {duration(late)}",
             "9 of 10 within": "-" if math.isnan(latest) else duration(latest),
         }
-        for title, cell in cells.items():
-            columns.setdefault(title, []).append(cell)
-    return either([it.policy for it in quotation.forecasts], columns, first="policy", width=width)
+        rows.append(cells)
+    return either([it.policy for it in quotation.forecasts], columns_of(rows), first="policy", width=width)
 
 
 def alternatives_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from gridsim.metrics.measures import Metric
@@ -41,7 +41,7 @@ class Line(NamedTuple):
     cells: tuple[str, ...]
 
 
-def _compared(comparison: Evidence) -> list[str]:
+def compared(comparison: Evidence) -> list[str]:
     """Return the names of the compared means, the main metric first."""
     return [mean_of(name) for name in comparison.compared]
 
@@ -54,7 +54,7 @@ def answer(comparison: Evidence) -> list[str]:
 
 
 def _agreement(comparison: Evidence, found: Replicated) -> Iterator[str]:
-    metrics = _compared(comparison)
+    metrics = compared(comparison)
     for number, metric in enumerate(metrics[:1] if found.default else metrics):
         winner = best(found.original, metric)
         pairs = [found.pair(metric, winner, other) for other in comparison.labels if other != winner]
@@ -101,12 +101,12 @@ def _part(it: Pair) -> str:
     return f"under {it.other} in {it.lower} of {it.replicas}"
 
 
-def lines(comparison: Evidence, found: Replicated) -> list[Line]:
-    """Return the rows of the table: each compared mean, under each policy."""
+def lines(found: Replicated, metrics: Iterable[str], labels: Collection[str]) -> list[Line]:
+    """Return the spread of each mean."""
     return [
-        Line(f"{TITLES.get(metric, metric).removeprefix('bounded ')}, {policy}", cells(found.spread(metric, policy)))
-        for metric in _compared(comparison)
-        for policy in comparison.labels
+        Line(f"{TITLES.get(metric, metric).removeprefix('bounded ')}, {label}", cells(found.spread(metric, label)))
+        for metric in metrics
+        for label in labels
     ]
 
 
@@ -120,9 +120,8 @@ def caption(found: Replicated) -> str:
     return f"Means {lead(found)[0].lower()}{lead(found)[1:]}"
 
 
-def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> RenderableType:
-    """Return the table for a terminal."""
-    rows = lines(comparison, found)
+def table(rows: Sequence[Line], found: Replicated, *, width: int = WIDTH) -> RenderableType:
+    """Return the table of the spreads for a terminal."""
     columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
     return sheet([row.title for row in rows], columns, width=width, caption=caption(found))
 
@@ -130,7 +129,7 @@ def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> Ren
 def files(comparison: Evidence) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
     """Return name, columns and rows of each file: spreads of all metrics, and all pairs for the compared ones."""
     for found in comparison.replicated:
-        yield from tables(found, _compared(comparison), comparison.measures)
+        yield from tables(found, compared(comparison), comparison.measures)
 
 
 def tables(
@@ -147,5 +146,5 @@ def as_dict(comparison: Evidence, found: Replicated) -> dict[str, Any]:
     return {
         **found.info,
         "spreads": [it._asdict() for it in found.spreads()],
-        "pairs": [it._asdict() for metric in _compared(comparison) for it in found.pairs(metric)],
+        "pairs": [it._asdict() for metric in compared(comparison) for it in found.pairs(metric)],
     }

@@ -379,7 +379,7 @@ def changed(category: WeightCategory, label: str) -> str:
     return "-" if math.isnan(value) else percent(value, sign=True)
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(header: Sequence[str], *rows: Sequence[Any]) -> str:
     """Return CSV text; NaN and None are empty cells."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -6,7 +6,7 @@ The content is defined by the callers: `gridsim.report.tables`, `whatif_text`, `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gridsim.number_formatting import together
@@ -73,6 +73,15 @@ def either(
     if not fits([first, *labels], columns, width) and fits(*(turned := transposed(labels, columns)), width):
         return sheet(*turned, width=width, caption=caption)
     return sheet(labels, columns, first=first, width=width, caption=caption)
+
+
+def columns_of(rows: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the columns of rows with the same titles."""
+    found: dict[str, list[str]] = {}
+    for cells in rows:
+        for title, cell in cells.items():
+            found.setdefault(title, []).append(cell)
+    return found
 
 
 def transposed(labels: Sequence[str], columns: Columns) -> tuple[list[str], dict[str, list[Text | str]]]:

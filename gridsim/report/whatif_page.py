@@ -11,14 +11,13 @@ from gridsim.model.capacity import NodeGroup
 from gridsim.number_formatting import duration, listed, number
 from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report import replications_text, whatif_text
-from gridsim.report.figures import INK, PALETTE, drawing
+from gridsim.report.figures import INK, PALETTE, drawing, name_rows
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style, texts
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, node_text, sentences
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -120,18 +119,11 @@ def changes(found: WhatIf) -> Figure:
             if (interval := _interval(one)) is not None:
                 axes.hlines(row, *interval, color=PALETTE[0], linewidth=2.4, alpha=0.55)
             axes.plot([_mean(one)], [row], "o", color=INK if one.label == NOW else PALETTE[0], markersize=5.5)
-        _rows(axes, shown)
+        name_rows(axes, [one.label for one in shown])
         axes.set_xlim(left=0)
         axes.set_xticks(*_hours(axes.get_xlim()[1]))
         axes.set_xlabel("mean wait")
         return figure
-
-
-def _rows(axes: Axes, shown: Sequence[Effect]) -> None:
-    axes.set_yticks(range(len(shown)), [one.label for one in shown])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
 
 
 def _curves(found: WhatIf) -> dict[str, list[Effect]]:

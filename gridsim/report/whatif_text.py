@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -18,11 +16,11 @@ from gridsim.model.site.parameters import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.number_formatting import counted, duration, listed, number
 from gridsim.questions.changes import NOW, Effect, LimitEffect, PartEffect, WhatIf
 from gridsim.questions.replications import Replicated
-from gridsim.report import change, flurries_text, rejections, replications_text, users
+from gridsim.report import change, flurries_text, rejections, replications_text, tables, users
 from gridsim.report.admission import job_counts
 from gridsim.report.differences import intervals_are_of, shortage
 from gridsim.report.markup import text_table, texts
-from gridsim.report.replications_text import AGAIN, HEAD, TITLES, VERDICTS
+from gridsim.report.replications_text import AGAIN, TITLES, VERDICTS
 from gridsim.report.tables import shown
 from gridsim.report.text_table import WIDTH, broken, either, sheet
 from gridsim.report.validation import trust_in
@@ -226,20 +224,7 @@ def _replica_caveats(found: WhatIf) -> Iterator[str]:
 
 def replica_lines(found: Replicated) -> list[replications_text.Line]:
     """Return the rows of the table: each compared mean, in the unchanged case and under each change."""
-    return [
-        replications_text.Line(
-            f"{TITLES[metric].removeprefix('bounded ')}, {label}", replications_text.cells(found.spread(metric, label))
-        )
-        for metric in _COMPARED
-        for label in found.numbers
-    ]
-
-
-def replica_table(found: Replicated, *, width: int = WIDTH) -> RenderableType:
-    """Return the table of replicas for a terminal."""
-    rows = replica_lines(found)
-    columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
-    return sheet([row.title for row in rows], columns, width=width, caption=replications_text.caption(found))
+    return replications_text.lines(found, _COMPARED, found.numbers)
 
 
 def replica_files(found: WhatIf) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
@@ -430,22 +415,15 @@ def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
 
 def csv_text(found: Sequence[WhatIf]) -> str:
     """Return CSV text, one row per policy and change: metrics of the run, and difference of its mean wait from now."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     compared = ("wait_difference", "ratio", "ratio_low", "ratio_high", "p_holm", "verdict")
-    writer.writerow(["policy", "change", "cores", *SHOWN, *compared])
+    rows: list[list[Any]] = []
     for each in found:
         for one in each.outcomes:
-            numbers = [one.numbers[name] for name in SHOWN]
             wait = one.wait
-            difference = (
-                [""] * len(compared)
-                if wait is None
-                else [wait.mean, wait.ratio, wait.ratio_low, wait.ratio_high, wait.p_holm, wait.verdict]
-            )
-            row = [each.policy, one.label, one.cores, *numbers, *difference]
-            writer.writerow(["" if value != value else value for value in row])
-    return text.getvalue()
+            numbers = [one.numbers[name] for name in SHOWN]
+            found_wait = [""] * 6 if wait is None else [wait.mean, *(getattr(wait, name) for name in compared[1:])]
+            rows.append([each.policy, one.label, one.cores, *numbers, *found_wait])
+    return tables.csv_text(["policy", "change", "cores", *SHOWN, *compared], *rows)
 
 
 def sentences(found: WhatIf) -> list[str]:

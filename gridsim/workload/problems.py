@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 
 SHOWN_LINES = 5
 """Number of line numbers kept per kind, enough to inspect the log."""
@@ -153,10 +153,8 @@ class Problems:
         self._rules = {kind.name: kind.default for kind in KINDS.values()}
         self._found: dict[str, Problem] = {}
         for name, rule in (rules or {}).items():
-            if name not in KINDS:
-                raise UnknownNameError("kind of damaged line", name, KINDS)
-            if rule not in KINDS[name].rules:
-                raise UnknownNameError(f"rule for {name}", rule, KINDS[name].rules)
+            require_known("kind of damaged line", KINDS, name)
+            require_known(f"rule for {name}", KINDS[name].rules, rule)
             self._rules[name] = rule
 
     def begin(self, file: object, before: int) -> None:

@@ -119,7 +119,7 @@ def test_a_bad_workflow_is_reported_with_its_file_and_field(
         ('[platform]\nrouter = "R"\nchildren = []\n', "field 'platform.children': router 'R' has no children"),
         (OK.replace("cores = 4", "cores = 0"), "field 'platform.children[0].cores': cluster 'c' has 0 cores"),
         (OK + '[shares]\n"/eng/ann" = 1\n', "field 'shares': '/eng/ann' is listed, but its parent '/eng' is not"),
-        (OK + '[network]\nkind = "fluid"\n', "field 'network.kind': 'fluid'; expected one of ccr, shared, fifo"),
+        (OK + '[network]\nkind = "fluid"\n', "field 'network.kind': is 'fluid'; expected one of ccr, shared, fifo"),
         (OK.replace("cores", "cors"), "'cors'; did you mean 'cores'"),
         ("[platform", "is not valid TOML"),
     ],
@@ -211,17 +211,20 @@ def test_a_recipe_may_hold_its_platform_or_name_a_file(tmp_path: Path) -> None:
         (RECIPE + KINDS + '[shares]\n"/share1" = 1\n', "'/share2' is not a leaf of the shares; known: /share1"),
         (RECIPE + KINDS.replace("Kind2", "Kind1"), "needs a cluster of kind 'Kind2'; the platform has Kind1"),
         (RECIPE + KINDS + '[options]\nbalancer = "round-robbin"\n', "unknown balancer 'round-robbin'"),
-        (RECIPE + KINDS + '[options]\nsplit = "half"\n', "recipe.toml, field 'options.split': 'half' is neither"),
+        (
+            RECIPE + KINDS + '[options]\nsplit = "half"\n',
+            "recipe.toml, field 'options.split': is 'half'; expected one",
+        ),
         (RECIPE + "cores = 8\n" + KINDS, "recipe.toml, field 'workload.cores': [platform] gives the machine"),
         (
             RECIPE + '[platform]\nfile = "grid.toml"\nrouter = "R"\n',
             "field 'platform.file': gives the platform; leave out",
         ),
         (RECIPE + '[platform]\nfile = "grid.toml"\n[network]\nccr = "1"\n', "leave out either it or network"),
-        (RECIPE + "[platform]\nfile = 3\n", "field 'platform.file': is 3; a text was expected"),
+        (RECIPE + "[platform]\nfile = 3\n", "field 'platform.file': is 3; expected a text"),
         (RECIPE + '[platform]\nfile = "none.toml"\n', "none.toml: cannot be read"),
         (RECIPE + '[network]\nccr = "1"\n', "recipe.toml, field 'platform': is missing"),
-        (RECIPE + "[platform]\nrouter = 3\n", "recipe.toml, field 'platform.router': is 3"),
+        (RECIPE + "[platform]\nrouter = 3\n", "recipe.toml, field 'platform.children': is missing"),
     ],
 )
 def test_a_bad_platform_in_a_recipe_is_reported(

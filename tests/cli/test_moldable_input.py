@@ -32,7 +32,7 @@ def compare(log: Path, *transforms: str, out: Path) -> int:
     ("transform", "told"),
     [
         ("moldable?sigma=-1", "field 'sigma': a sigma of -1.0; expected 0 (no variation) or more"),
-        ("moldable?range_factor=0.5", "field 'range_factor': a range factor of 0.5; expected 1 or more"),
+        ("moldable?range_factor=0.5", "field 'range_factor': is 0.5; expected 1 or more"),
         ("moldable?cores=16", "field 'cores': is 16; expected at most the 8 of the machine"),
         ("moldable?sequential=never", "unknown value of moldable?sequential 'never'"),
         ("moldable?speedup=amdal", "unknown speedup 'amdal'; did you mean 'amdahl'?"),
@@ -41,8 +41,8 @@ def compare(log: Path, *transforms: str, out: Path) -> int:
         ("moldable?speedup=table(rows=[(4,100),(8,-5)])", "a table with -5 s on 8 cores; expected times above 0 s"),
         ("moldable?sigma=2&speedup=linear", "field 'speedup': give either a speedup, or sigma and parallelism"),
         ("profiles?file=none.csv", "none.csv: cannot be read: No such file or directory"),
-        ("load-factor?percent=0", "field 'percent': a load factor of 0.0 percent; expected 0.0001 to 100000"),
-        ("offered-load?load=-1", "field 'load': an offered load of -1.0; expected a fraction such as 0.65"),
+        ("load-factor?percent=0", "field 'percent': is 0.0; expected 0.0001 to 100000"),
+        ("offered-load?load=-1", "field 'load': is -1.0; expected a fraction such as 0.65"),
         ("cirne?admissible=all", "unknown value of cirne?admissible 'all'"),
     ],
 )

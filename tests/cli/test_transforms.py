@@ -93,9 +93,9 @@ def test_a_packed_workload_runs_from_a_recipe(tmp_path: Path, capsys: pytest.Cap
     ("transform", "told"),
     [
         ("duplicat?load=2", "unknown transform 'duplicat'; did you mean 'duplicate'?"),
-        ("duplicate?load=0.5", "field 'load': a load of 0.5; expected 1 to 1000 times the workload's"),
+        ("duplicate?load=0.5", "field 'load': is 0.5; expected 1 to 1000 times the workload's"),
         ("duplicate?loed=2", "unknown parameter of duplicate 'loed'; did you mean 'load'?"),
-        ("deadlines?tolerance=0.5", "field 'tolerance': a tolerance of 0.5; expected 1 (none) or more"),
+        ("deadlines?tolerance=0.5", "field 'tolerance': is 0.5; expected 1 (none) or more"),
         ("deadlines?reference=eazy", "unknown policy 'eazy'; did you mean 'easy'?"),
         ("slice?first=99", "selects no job; the workload is"),
     ],

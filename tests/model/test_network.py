@@ -62,7 +62,7 @@ def test_data_are_free_only_where_they_take_no_time_whatever_the_workload() -> N
         ({"ccr": "-1"}, "field 'ccr': -1; expected a number above 0"),
         ({"capacity": "0"}, "field 'capacity'"),
         ({"transfer_rate_cap": "0"}, "field 'transfer_rate_cap'"),
-        ({"kind": "fluid"}, "field 'kind': 'fluid'; expected one of ccr, shared, fifo"),
+        ({"kind": "fluid"}, "field 'kind': is 'fluid'; expected one of ccr, shared, fifo"),
         ({"transfer_start": "some"}, "field 'transfer_start'"),
         ({"transfer": "bytes"}, "field 'transfer'"),
         ({"bandwidth": 0.0}, "field 'bandwidth'"),

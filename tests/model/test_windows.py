@@ -83,7 +83,7 @@ def test_rolling_maintenance_is_a_list_of_windows() -> None:
         ({**RESERVED, "nodes": 0}, "nodes': is 0; expected a list of names"),
         ({**RESERVED, "nodes": True}, "nodes': is True; expected names, or a number"),
         ({**RESERVED, "accounts": "a"}, "accounts': is 'a'; expected a list of names"),
-        ({**RESERVED, "node_cores": 0}, "node_cores': is 0; expected a number of cores from 1"),
+        ({**RESERVED, "node_cores": 0}, "node_cores': is 0; expected a whole number from 1"),
         ({"nodes": ["n-0"], "begin": 0, "at_begin": "kill"}, "expected one of requeue, wait"),
         ({"nodes": ["n-0"], "begin": True}, "expected seconds, or a text"),
         ({"nodes": ["n-0"], "begin": 0, "size": 4}, "size"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridsim.metrics.responsiveness import CUTS
 from gridsim.model.platform import Platform
 from gridsim.model.random_streams import stream
 from gridsim.model.workload import Workload
@@ -86,9 +87,10 @@ INFO: dict[str, Any] = {
 }
 
 
-def made_comparison(records: dict[str, Record], **cuts: Any) -> Comparison:
+def made_comparison(records: dict[str, Record], *, reference: str | None = None, **cuts: Any) -> Comparison:
     provenance = next(iter(records.values())).workload.provenance
-    return Comparison.of(records, info={**INFO, "workload": provenance}, **cuts)
+    info = {**INFO, "workload": provenance}
+    return Comparison.of(records, info=info, cuts={**CUTS, **cuts}, reference=reference)
 
 
 @pytest.fixture(scope="session")
@@ -141,7 +143,7 @@ def with_changes() -> Callable[..., Comparison]:
         cuts = {"bound": compared.bound, "warmup": compared.warmup, "cooldown": compared.cooldown}
         with crew(1) as team:
             pending = pending_changes(compared, policies, team, platform=platform, options=Run())
-            found = tuple(each.whatif(label, **cuts, lenient=True) for label, each in pending.items())
+            found = tuple(each.whatif(label, cuts, lenient=True) for label, each in pending.items())
         return replace(compared, whatifs=found)
 
     return ask

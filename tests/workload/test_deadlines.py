@@ -199,10 +199,10 @@ def test_deadlines_are_not_given_twice() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"stringency": -0.1}, "field 'stringency': a stringency of -0.1; expected 0 to 1"),
-        ({"stringency": float("nan")}, "field 'stringency': a stringency of nan; expected 0 to 1"),
-        ({"fraction": 1.5}, "field 'fraction': a fraction of 1.5; expected 0 to 1"),
-        ({"tolerance": 0.9}, "field 'tolerance': a tolerance of 0.9; expected 1 (none) or more"),
+        ({"stringency": -0.1}, "field 'stringency': is -0.1; expected 0 to 1"),
+        ({"stringency": float("nan")}, "field 'stringency': is nan; expected 0 to 1"),
+        ({"fraction": 1.5}, "field 'fraction': is 1.5; expected 0 to 1"),
+        ({"tolerance": 0.9}, "field 'tolerance': is 0.9; expected 1 (none) or more"),
     ],
 )
 def test_impossible_parameters_are_refused(fields: dict[str, float], told: str) -> None:
@@ -253,7 +253,7 @@ def test_numbers_that_cannot_be_drawn_by_are_refused(numbers: list[int]) -> None
 
 @pytest.mark.parametrize("factor", [0.5, float("nan"), float("inf")])
 def test_tolerances_below_one_are_refused(factor: float) -> None:
-    with pytest.raises(InputError, match=r"field 'factor': a tolerance of .*; expected 1"):
+    with pytest.raises(InputError, match=r"field 'factor': is .*; expected 1"):
         Tolerance(factor)
 
 

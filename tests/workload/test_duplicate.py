@@ -119,7 +119,7 @@ def test_changes_are_reported() -> None:
 
 @pytest.mark.parametrize("load", [0.9, -1, float("nan"), float("inf"), 1e9])
 def test_loads_below_one_and_beyond_measure_are_refused(load: float) -> None:
-    with pytest.raises(InputError, match=r"field 'load': a load of .*; expected 1 to 1000 times"):
+    with pytest.raises(InputError, match=r"field 'load': is .*; expected 1 to 1000 times"):
         Duplicate(load)
 
 
@@ -177,7 +177,7 @@ def test_a_workload_with_deadlines_is_refused() -> None:
 
 @pytest.mark.parametrize("load", [0, -1, float("nan"), float("inf"), 1e9])
 def test_loads_that_are_none_are_refused(load: float) -> None:
-    with pytest.raises(InputError, match=r"field 'load': a load of .*; expected more than 0"):
+    with pytest.raises(InputError, match=r"field 'load': is .*; expected more than 0"):
         Expand(load)
 
 

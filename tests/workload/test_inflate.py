@@ -60,7 +60,7 @@ def test_a_run_until_an_instant_is_a_run_that_stops() -> None:
     record = simulate(jobs, platform=Platform.single(4), policy="easy", until=12).record
     assert record.status_names.tolist() == ["completed", "running", "completed"]
     for wrong in (0, -1, "soon"):
-        with pytest.raises(InputError, match=r"field 'until': .* is not a time"):
+        with pytest.raises(InputError, match=r"field 'until': is .*; expected a number"):
             Run(until=wrong)  # type: ignore[arg-type]
 
 

@@ -271,7 +271,7 @@ def test_a_deadline_that_cannot_be_requested_any_more_moves() -> None:
     ("spec", "told"),
     [
         ("modal?share_max=0.9", "field 'share_max': is 0.9; expected 0 to head_share, which is 0.88"),
-        ("modal?maximum=10", "field 'maximum': a limit of 10 s; expected 60 to"),
+        ("modal?maximum=10", "field 'maximum': is 10; expected 60 to"),
         ("modal?tight=2", "field 'tight'"),
         ("modal?head=0", "field 'head'"),
     ],

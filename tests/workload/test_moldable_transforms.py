@@ -139,15 +139,15 @@ def test_a_machine_of_unknown_size_makes_no_ranges(transform: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: MoldableJobs(range_factor=0.5), "field 'range_factor': a range factor of 0.5; expected 1 or more"),
-        (lambda: MoldableJobs(range_factor=math.nan), "a range factor of nan"),
+        (lambda: MoldableJobs(range_factor=0.5), "field 'range_factor': is 0.5; expected 1 or more"),
+        (lambda: MoldableJobs(range_factor=math.nan), "is nan"),
         (lambda: MoldableJobs(sigma=-1), "field 'sigma': a sigma of -1; expected 0"),
         (lambda: MoldableJobs(parallelism=0.5), "an average parallelism of 0.5"),
         (lambda: MoldableJobs(sigma=2, speedup=Linear()), "give either a speedup, or sigma and parallelism"),
-        (lambda: Profiles(least_rows=0), "field 'least_rows': at least 0 rows"),
-        (lambda: LoadFactor(0), "field 'percent': a load factor of 0 percent; expected 0.0001 to 100000"),
-        (lambda: LoadFactor(math.nan), "a load factor of nan"),
-        (lambda: OfferedLoad(-0.5), "field 'load': an offered load of -0.5; expected a fraction such as 0.65"),
+        (lambda: Profiles(least_rows=0), "field 'least_rows': is 0; expected 1"),
+        (lambda: LoadFactor(0), "field 'percent': is 0; expected 0.0001 to 100000"),
+        (lambda: LoadFactor(math.nan), "is nan"),
+        (lambda: OfferedLoad(-0.5), "field 'load': is -0.5; expected a fraction such as 0.65"),
     ],
 )
 def test_parameters_that_make_no_ranges_or_loads_are_refused(make: Any, told: str) -> None:

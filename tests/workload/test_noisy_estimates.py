@@ -72,7 +72,7 @@ def test_the_name_is_registered_and_draws_from_the_seed_of_the_scenario() -> Non
 
 @pytest.mark.parametrize("spread", [-0.1, float("nan"), float("inf"), 5.5])
 def test_a_spread_that_is_none_is_refused(spread: float) -> None:
-    with pytest.raises(InputError, match=f"a spread of {spread}; expected 0"):
+    with pytest.raises(InputError, match=f"is {spread}; expected 0"):
         NoisyEstimates(spread)
 
 

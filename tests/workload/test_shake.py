@@ -73,5 +73,5 @@ def test_the_name_is_registered_and_draws_from_the_seed_of_the_scenario() -> Non
 
 @pytest.mark.parametrize("by", [-1, 604_801])
 def test_invalid_shifts_are_refused(by: int) -> None:
-    with pytest.raises(InputError, match=f"by {by} s; expected whole seconds from 0"):
+    with pytest.raises(InputError, match=f"is {by}; expected whole seconds from 0"):
         Shake(by)

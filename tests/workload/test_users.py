@@ -102,7 +102,7 @@ def test_react_refuses_a_log_without_ends_and_one_without_users():
 
 @pytest.mark.parametrize("option", [{"think": -1.0}, {"gap": float("inf")}, {"gap": float("nan")}])
 def test_react_refuses_times_that_are_none(option):
-    with pytest.raises(InputError, match="is not a maximum time"):
+    with pytest.raises(InputError, match="expected seconds from 0"):
         React(**option)
 
 

@@ -89,10 +89,9 @@ def _spelled(text: str, spelled: Mapping[str, str]) -> str:
 
 
 def _lines(path: Path, depth: int = 0) -> Iterator[ConfLine]:
-    try:
-        text = read_text(path, errors="replace")
-    except FileNotFoundError as error:
-        raise InputError("no such file; expected a slurm.conf", path=path) from error
+    if not path.exists():
+        raise InputError("no such file; expected a slurm.conf", path=path)
+    text = read_text(path, errors="replace")
     if depth > 8:
         raise InputError("has more than 8 levels of Include; expected at most 8", path=path, field="Include")
     joined, first = "", 0
@@ -138,11 +137,11 @@ def _nodes(line: ConfLine, names: str, ignored: Counter[str]) -> list[Node]:
 
 def _listed_cpus(line: ConfLine) -> int:
     """Return the number of CPUs in ``CpuSpecList``, a list such as ``0-1,7``."""
-    text = line.text("CpuSpecList")
-    try:
+
+    def count(text: str) -> int:
         return sum(len(span(part)) for part in filter(None, text.split(",")))
-    except ValueError as error:
-        raise line.wrong("CpuSpecList", text, "CPUs such as 0-1,7") from error
+
+    return line.read("CpuSpecList", line.text("CpuSpecList"), count, "CPUs such as 0-1,7")
 
 
 def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[str, int], ...]]:
@@ -261,11 +260,8 @@ def _yes(line: ConfLine, key: str) -> bool:
 
 def _billing(line: ConfLine, ignored: Counter[str]) -> Weights:
     """Return ``TRESBillingWeights``."""
-    text = line.text("TRESBillingWeights")
-    try:
-        found, unknown = weights(text)
-    except ValueError as error:
-        raise line.wrong("TRESBillingWeights", text, "weights such as CPU=1.0,Mem=0.25G,GRES/gpu=2.0") from error
+    key, expected = "TRESBillingWeights", "weights such as CPU=1.0,Mem=0.25G,GRES/gpu=2.0"
+    found, unknown = line.read(key, line.text(key), weights, expected)
     ignored.update(f"PartitionName TRESBillingWeights {name}" for name in unknown)
     return found
 

@@ -46,18 +46,14 @@ _FLAGS = {"defer": "defer", "assoc_limit_stop": "stop_at_limit", "bf_one_resv_pe
 _OF_PREEMPTION = {"reorder_count": "reorder", "strict_order": "strict_order", "youngest_first": "youngest_first"}
 
 
-def _scheduling(text: str, line: ConfLine | None, ignored: Counter[str]) -> dict[str, Any]:
+def _scheduling(text: str, line: ConfLine, ignored: Counter[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
         written, _, value = word.partition("=")
         name = written.lower()
         if name in _SCHEDULING:
             field, read = _SCHEDULING[name]
-            try:
-                found[field] = read(value)
-            except ValueError as error:
-                assert line is not None
-                raise line.wrong(f"SchedulerParameters {name}", value, "a whole number") from error
+            found[field] = line.read(f"SchedulerParameters {name}", value, read, "a whole number")
         elif name in _FLAGS:
             found[_FLAGS[name]] = True
         elif matters("SchedulerParameters", name):
@@ -87,13 +83,7 @@ _PRIORITY_FLAGS = {
     "MAX_TRES": ("billed", "max"),
     "MAX_TRES_GRES": ("billed", "max gres"),
 }
-_RESETS: Mapping[str, Literal["DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"]] = {
-    "DAILY": "DAILY",
-    "WEEKLY": "WEEKLY",
-    "MONTHLY": "MONTHLY",
-    "QUARTERLY": "QUARTERLY",
-    "YEARLY": "YEARLY",
-}
+_RESETS = ("DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 _LISTS = (
     *("SchedulerType", "PriorityType", "PriorityFlags", "SelectType", "SelectTypeParameters"),
     *("PreemptType", "PreemptMode", "PreemptParameters"),
@@ -106,21 +96,23 @@ def _option_names(text: str) -> Iterator[str]:
     return (word for part in text.split(",") if (word := part.partition("=")[0].strip()))
 
 
+_NOTHING = ("", ConfLine(None, None, {}))
+"""Value and line of a key that is not given."""
+
+
 def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> dict[str, Any]:
     def text(key: str, default: str = "") -> str:
         return keys[key.lower()][0] if key.lower() in keys else default
 
+    def alone(key: str) -> ConfLine:
+        value, line = keys.get(key.lower(), _NOTHING)
+        return ConfLine(line.path, line.number, {key: value})
+
     def time(key: str, default: int) -> int:
-        if key.lower() not in keys:
-            return default
-        value, line = keys[key.lower()]
-        return ConfLine(line.path, line.number, {key.lower(): value}).time_of(key, default, minutes)
+        return alone(key).time_of(key, default, minutes)
 
     def number(key: str, default: int) -> int:
-        if key.lower() not in keys:
-            return default
-        value, line = keys[key.lower()]
-        return ConfLine(line.path, line.number, {key.lower(): value}).number_of(canonical("", key), default)
+        return alone(key).number_of(canonical("", key), default)
 
     def memory(key: str) -> int:
         return 0 if text(key).upper() == "UNLIMITED" else number(key, 0)
@@ -128,7 +120,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
     ignored.update(key for key, (value, _) in keys.items() if matters("", key, value))
     for name in _LISTS:
         ignored.update(f"{name} {canonical(name, word)}" for word in _option_names(text(name)) if matters(name, word))
-    parameters = keys.get("schedulerparameters", ("", None))
+    parameters = keys.get("schedulerparameters", _NOTHING)
     if "SUSPEND" in text("PreemptMode").upper():
         ignored.pop("PreemptMode GANG", None)  # it resumes suspended jobs
     scheduling = Scheduling(
@@ -138,19 +130,20 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         }
     )
     weights: dict[str, Any] = {field: number(key, 0) for key, field in _WEIGHTS.items()}
-    weights["tres"] = _tres(*keys.get("priorityweighttres", ("", None)), ignored=ignored)
+    weights["tres"] = _tres(*keys.get("priorityweighttres", _NOTHING), ignored=ignored)
     flags: dict[str, Any] = {}
     for flag in filter(None, text("PriorityFlags").upper().split(",")):
         if (meaning := _PRIORITY_FLAGS.get(flag.strip())) is not None:
             flags[meaning[0]] = meaning[1]
     kind = text("PriorityType", "priority/multifactor" if any(weights.values()) else "priority/basic")
     half_life, oldest = time("PriorityDecayHalfLife", 7 * 86_400 * MICROSECOND), time("PriorityMaxAge", -1)
+    reset: Any = text("PriorityUsageResetPeriod").upper()
     priority = Priority(
         kind="basic" if kind == "priority/basic" else "multifactor",
         half_life=0 if half_life >= NEVER else half_life,
         oldest=7 * 86_400 * MICROSECOND if oldest < 0 else oldest,
         period=time("PriorityCalcPeriod", 300 * MICROSECOND),
-        reset=_RESETS.get(text("PriorityUsageResetPeriod").upper(), ""),
+        reset=reset if reset in _RESETS else "",
         favor_small=text("PriorityFavorSmall", "NO").upper() == "YES",
         dampening=max(1, number("FairShareDampeningFactor", 1)),
         **weights,
@@ -171,32 +164,30 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
         "associations_only": bool({"associations", "limits", "qos", "safe", "wckeys", "all", "1"} & set(enforce)),
         "safe": "safe" in enforce,
-        "licences": _licences(*keys.get("licenses", ("", None))),
+        "licences": _licences(*keys.get("licenses", _NOTHING)),
     }
 
 
-def _tres(text: str, line: ConfLine | None, *, ignored: Counter[str]) -> Weights:
+def _tres(text: str, line: ConfLine, *, ignored: Counter[str]) -> Weights:
     """Return ``PriorityWeightTRES``."""
-    try:
-        found, unknown = tres_weights("" if text == "0" else text)
-    except ValueError as error:
-        assert line is not None
-        raise line.wrong("PriorityWeightTRES", text, "weights such as CPU=1000,Mem=2000,GRES/gpu=3000") from error
+    expected = "weights such as CPU=1000,Mem=2000,GRES/gpu=3000"
+    found, unknown = line.read("PriorityWeightTRES", "" if text == "0" else text, tres_weights, expected)
     ignored.update(f"PriorityWeightTRES {name}" for name in unknown)
     return found
 
 
-def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
+def _licences(text: str, line: ConfLine) -> dict[str, int]:
     """Return the number of each licence in a list such as ``matlab:20,ansys@server:4``; without a number one."""
     found: dict[str, int] = {}
     for word in filter(None, (part.strip() for part in re.split("[,;]", text))):
-        name, _, count = word.rpartition(":") if ":" in word else (word, "", "1")
-        try:
-            found[name] = found.get(name, 0) + integer(count)
-        except ValueError as error:
-            assert line is not None
-            raise line.wrong("Licenses", word, "a name and a number, such as matlab:20") from error
+        name = word.rpartition(":")[0] if ":" in word else word
+        count = line.read("Licenses", word, _licence_count, "a name and a number, such as matlab:20")
+        found[name] = found.get(name, 0) + count
     return found
+
+
+def _licence_count(word: str) -> int:
+    return integer(word.rpartition(":")[2]) if ":" in word else 1
 
 
 def _preemption(text: Callable[..., str], time: Callable[[str, int], int], most_requeues: int) -> Preemption:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gridsim.errors import InputError, UnknownNameError, located
+from gridsim.errors import InputError, UnknownNameError, located, require_known
 from gridsim.model.site import Association, Site
 from gridsim.model.site.parameters import gpu_type, licence
 from gridsim.model.site.vocabulary import canonical
@@ -151,8 +151,7 @@ def _with(owner: Any, it: SetLimit, fields_of: Any, ignored: Counter[str]) -> An
 def _check_known(what: str, name: str, known: Sequence[str], file: str) -> None:
     if not known:
         raise InputError(f"the site has no {what}: give the file with these as slurm?{file}", field=_FIELD)
-    if name not in known:
-        raise UnknownNameError(what, name, known)
+    require_known(what, known, name)
 
 
 def _check_resources(site: Site, it: SetLimit) -> None:

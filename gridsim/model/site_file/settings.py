@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, require_known
 from gridsim.model.site.vocabulary import check_known, known, sections
 from gridsim.model.site_file.syntax import ConfLine
 
@@ -185,8 +185,7 @@ def change_partitions(
     for it in settings:
         if it.section == _OWNERS["partition"]:
             names = [name for _, name, _ in lines]
-            if it.owner not in names:
-                raise UnknownNameError("partition", it.owner, names)
+            require_known("partition", names, it.owner)
             at = names.index(it.owner)
             lines[at] = ConfLine(None, None, {}), it.owner, lines[at][2] | {it.key.lower(): it.value}
             found += it.without_effect()

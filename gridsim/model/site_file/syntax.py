@@ -11,20 +11,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gridsim.errors import InputError, located
 from gridsim.files import read_text
 from gridsim.model.site.parameters import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
 from gridsim.model.time import MICROSECOND, NEVER
 
+T = TypeVar("T")
+
 
 def lines_of(path: Path, expected: str) -> list[str]:
     """Return the lines of a file; *expected* describes the expected file in errors."""
-    try:
-        return read_text(path, errors="replace").splitlines()
-    except FileNotFoundError as error:
-        raise InputError(f"no such file; expected {expected}", path=path) from error
+    if not path.exists():
+        raise InputError(f"no such file; expected {expected}", path=path)
+    return read_text(path, errors="replace").splitlines()
 
 
 _MOST = 2**53
@@ -109,21 +110,18 @@ class ConfLine:
 
     def number_of(self, key: str, default: int) -> int:
         text = self.text(key)
-        if not text:
-            return default
-        try:
-            return integer(text)
-        except ValueError as error:
-            raise self.wrong(key, text, "a whole number") from error
+        return self.read(key, text, integer, "a whole number") if text else default
 
     def time_of(self, key: str, default: int, read: Callable[[str], int]) -> int:
         text = self.text(key)
-        if not text:
-            return default
+        return self.read(key, text, read, "a time such as 30, 00:15:00, 7-0 or UNLIMITED") if text else default
+
+    def read(self, key: str, text: str, reader: Callable[[str], T], expected: str) -> T:
+        """Return the value of a text; a `ValueError` of the *reader* becomes an error with the line and *expected*."""
         try:
-            return read(text)
+            return reader(text)
         except ValueError as error:
-            raise self.wrong(key, text, "a time such as 30, 00:15:00, 7-0 or UNLIMITED") from error
+            raise self.wrong(key, text, expected) from error
 
     def names(self, key: str, text: str) -> list[str]:
         with located(self.path, line=self.number, field=key):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -340,24 +340,14 @@ class _Second:
 
 
 def _of_those_that_ran(block: Block) -> Block:
-    if block.ran.all():
-        return block
     rows = block.ran
 
-    return Block(
-        rows[rows],
-        block.submit[rows],
-        block.start[rows],
-        block.end[rows],
-        block.runtime[rows],
-        block.limit[rows],
-        {name: column[rows] for name, column in block.amounts.items()},
-        block.nodes[rows],
-        only(block.kinds, rows),
-        only(block.held_kinds, rows),
-        None if block.ids is None else block.ids[rows],
-        only(block.node_lists, rows),
-    )
+    def chosen(column: Any) -> Any:
+        if isinstance(column, dict):
+            return {name: amounts[rows] for name, amounts in column.items()}
+        return column[rows] if isinstance(column, np.ndarray) else only(column, rows)
+
+    return block if rows.all() else Block(*map(chosen, block))
 
 
 def _views(block: Block) -> Iterator[tuple[str, FloatArray, FloatArray]]:

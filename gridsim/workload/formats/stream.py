@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, installed
 from gridsim.files import DAMAGED, encoding_of
 
 _BLOCK = 1 << 20
@@ -78,11 +78,8 @@ class _Unpacked(io.RawIOBase):
         try:
             self._contents = importlib.import_module("compression.zstd").open(file)  # Python 3.14
         except ImportError:
-            try:
-                self._contents = importlib.import_module("zstandard").open(file)
-            except ImportError as error:
-                needed = "is compressed with zstd, which needs zstandard; pip install zstandard"
-                raise InputError(needed, path=path) from error
+            zstandard = installed("zstandard", "is compressed with zstd, which needs zstandard", path)
+            self._contents = zstandard.open(file)
 
     def readable(self) -> bool:
         return True

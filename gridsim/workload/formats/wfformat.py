@@ -7,128 +7,20 @@ import json
 import math
 import os
 import re
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from gridsim.errors import InputError
 from gridsim.files import DAMAGED, parse_json
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
+from gridsim.schema import NAME, Number, check
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
 from gridsim.workload.formats.stream import opened
 from gridsim.workload.problems import SHOWN_LINES, Problems
-
-MOST = sys.float_info.max
-"""Default upper limit of numbers."""
-
-_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"}
-
-
-class JsonPlace:
-    """A value of a JSON file.
-
-    Parameters
-    ----------
-    value : object
-        Value from the JSON module.
-    path : object
-        Path of the file.
-    field : str
-        Path of the value in the file, as in ``workflow.specification.tasks[3].id``; empty for the whole file.
-
-    Examples
-    --------
-    >>> JsonPlace({"tasks": [{"id": "a"}]}, "w.json").get("tasks").items()[0].get("id").field
-    'tasks[0].id'
-    """
-
-    __slots__ = ("field", "path", "value")
-
-    def __init__(self, value: Any, path: object, field: str = "") -> None:
-        self.value, self.path, self.field = value, path, field
-
-    def wrong(self, message: str) -> NoReturn:
-        """Raise `InputError` for this value."""
-        raise InputError(message, path=self.path, field=self.field or "(the whole file)")
-
-    def get(self, key: str) -> JsonPlace:
-        """Return the value of a required key."""
-        found = self.find(key)
-        if found is None:
-            raise InputError(f"is missing; expected by {self._name()}", path=self.path, field=self._of(key))
-        return found
-
-    def find(self, key: str) -> JsonPlace | None:
-        """Return the value of a key, or None without it."""
-        value = self._typed(dict).get(key)
-        return None if value is None else JsonPlace(value, self.path, self._of(key))
-
-    def items(self, key: str | None = None, *, least: int = 0) -> list[JsonPlace]:
-        """Return the entries of this list, or of that under *key*; a missing list is empty if *least* is 0."""
-        if key is not None:
-            inner = self.get(key) if least else self.find(key)
-            return [] if inner is None else inner.items(least=least)
-        values = self._typed(list)
-        if len(values) < least:
-            self.wrong(f"is empty; expected at least {least}")
-        return [JsonPlace(value, self.path, f"{self.field}[{index}]") for index, value in enumerate(values)]
-
-    def text(self) -> str:
-        """Return this value as a nonempty text."""
-        value: str = self._typed(str)
-        if not value:
-            self.wrong("is empty; expected a text")
-        return value
-
-    def number(self, least: float = -math.inf, most: float = MOST) -> float:
-        """Return this value as a number from *least* to *most*."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            self.wrong(f"is {_shown(self.value)}; expected a number")
-        if not least <= self.value <= most:
-            said = f"from {least:g}" if self.value < least or most == MOST else f"of at most {most:,.16g}"
-            self.wrong(f"is {_shown(self.value)}; expected a number {said}")
-        return float(self.value)
-
-    def _typed(self, wanted: type) -> Any:
-        if not isinstance(self.value, wanted):
-            self.wrong(f"is {_shown(self.value)}; expected {_TYPES[wanted]}")
-        return self.value
-
-    def _of(self, key: str) -> str:
-        return f"{self.field}.{key}" if self.field else key
-
-    def _name(self) -> str:
-        return f"'{self.field}'" if self.field else "the format"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:40]}…"
-
-
-def read_json(path: str | os.PathLike[str]) -> tuple[JsonPlace, bytes, str]:
-    """Return the contents of a JSON file, plain or compressed, its decompressed bytes and its checksum.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or is not valid JSON; with the line.
-    """
-    with opened(path) as (stream, digesting):
-        try:
-            text = stream.read()
-        except DAMAGED as error:
-            raise InputError(f"the compressed data is damaged ({error}); copy the file again", path=path) from error
-        sha256 = digesting.hexdigest()
-    return JsonPlace(parse_json(text, path, "a workflow"), path), text, sha256
-
-
-VERSIONS = ("1.5", "1.6")
-"""Supported versions, which differ only in optional fields."""
 
 TICK = 0.001
 """Length of a tick (s): run times of workflows are often far below a second."""
@@ -141,6 +33,34 @@ _LONGEST = 1e12
 
 _LARGEST = 1e18
 """Largest file (bytes)."""
+
+_TASK = {
+    "id": NAME,
+    "name": NAME,
+    "kind?": (NAME, None),
+    "parents": [NAME],
+    "children": [NAME],
+    "inputFiles?": ([NAME], None),
+    "outputFiles?": ([NAME], None),
+}
+_EXECUTED = {
+    "id": NAME,
+    "runtimeInSeconds": Number(0, _LONGEST),
+    "coreCount?": (Number(1, MOST_CORES), None),
+    "memoryInBytes?": (Number(0, _LARGEST), None),
+}
+_MACHINE = {"cpu?": ({"coreCount?": (Number(0, MOST_CORES), None)}, None)}
+_FILE = {"id": NAME, "sizeInBytes": Number(0, _LARGEST)}
+_WORKFLOW = {
+    "schemaVersion": Literal["1.5", "1.6"],  # they differ only in optional fields
+    "name": NAME,
+    "workflow": {
+        "specification": {"tasks": [_TASK], "files?": ([_FILE], None)},
+        "execution": {"tasks": [_EXECUTED], "machines?": ([_MACHINE], None)},
+    },
+}
+_TASKS = "workflow.specification.tasks"
+_EXECUTION = "workflow.execution.tasks"
 
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -246,54 +166,51 @@ class _Workflow:
 
     def __init__(self, path: Path, problems: Problems, tick: float) -> None:
         self.path = path
-        self.root, self._text, self.sha256 = read_json(path)
-        self.version = self.root.get("schemaVersion")
-        if self.version.value not in VERSIONS:
-            self.version.wrong(f"is {self.version.value!r}; expected {' or '.join(VERSIONS)}")
-        body = self.root.get("workflow")
-        self.name = self.root.get("name").text()
+        content, self._text, self.sha256 = _read(path)
+        self.version, self.name, body = content["schemaVersion"], content["name"], content["workflow"]
         self.graph = Graph(path.name.removesuffix(next((end for end in FILE_SUFFIXES if path.name.endswith(end)), "")))
-        specification = body.get("specification")
-        self._specified = specification.items("tasks", least=1)
+        self._specified, self._execution = body["specification"]["tasks"], body["execution"]
         self._place = self._places()
-        self._execution = body.get("execution")
         self._measured(problems, tick)
         self._edges()
-        self.beside_edges = self._volumes(specification)
+        self.beside_edges = self._volumes(body["specification"].get("files"))
+
+    def _wrong(self, field: str, message: str) -> NoReturn:
+        raise InputError(message, path=self.path, field=field)
 
     def _places(self) -> dict[str, int]:
         """Return the index of each task by its id."""
         places: dict[str, int] = {}
-        for task in self._specified:
-            identity = task.get("id")
-            if identity.text() in places:
-                identity.wrong(f"'{identity.value}' is the id of an earlier task; expected a unique id")
-            places[identity.value] = len(places)
-            task.get("name").text()
-            kind = task.find("kind")
-            self.graph.kinds.append(ANY_KIND if kind is None else kind.text())
+        if not self._specified:
+            self._wrong(_TASKS, "is empty; expected at least 1")
+        for place, task in enumerate(self._specified):
+            if task["id"] in places:
+                self._wrong(
+                    f"{_TASKS}[{place}].id", f"'{task['id']}' is the id of an earlier task; expected a unique id"
+                )
+            places[task["id"]] = place
+            self.graph.kinds.append(task.get("kind") or ANY_KIND)
         self.graph.tasks = list(places)
         return places
 
     def _measured(self, problems: Problems, tick: float) -> None:
         """Set run times and cores from the list of executed tasks."""
-        records: dict[str, JsonPlace] = {}
-        for record in self._execution.items("tasks", least=1):
-            identity = record.get("id")
-            if identity.text() not in self._place:
-                identity.wrong(f"'{identity.value}' is not a task of workflow.specification.tasks")
-            if records.setdefault(identity.value, record) is not record:
-                identity.wrong(f"'{identity.value}' occurs twice in the list; expected one record of each task")
-        for task in self.graph.tasks:
-            if task not in records:
-                self._execution.get("tasks").wrong(
-                    f"has no record of task '{task}', so its run time is unknown; expected a record of each task"
-                )
-        runtimes = [records[task].get("runtimeInSeconds").number(0, _LONGEST) for task in self.graph.tasks]
-        self.graph.cores = [_cores(records[task]) for task in self.graph.tasks]
-        memory = [_memory(records[task]) for task in self.graph.tasks]
+        rows: dict[str, int] = {}
+        for row, record in enumerate(self._execution["tasks"]):
+            identity, field = record["id"], f"{_EXECUTION}[{row}].id"
+            if identity not in self._place:
+                self._wrong(field, f"'{identity}' is not a task of workflow.specification.tasks")
+            if rows.setdefault(identity, row) != row:
+                self._wrong(field, f"'{identity}' occurs twice in the list; expected one record of each task")
+        if missing := [task for task in self.graph.tasks if task not in rows]:
+            why = f"has no record of task '{missing[0]}', so its run time is unknown; expected a record of each task"
+            self._wrong(_EXECUTION, why)
+        records = [self._execution["tasks"][rows[task]] for task in self.graph.tasks]
+        runtimes = [float(record["runtimeInSeconds"]) for record in records]
+        self.graph.cores = [math.ceil(record.get("coreCount") or 1) for record in records]
+        memory = [math.ceil((record.get("memoryInBytes") or 0) / 2**20) for record in records]
         self.graph.memory = memory if any(memory) else []
-        self.core_counts = sum(record.find("coreCount") is not None for record in records.values())
+        self.core_counts = sum(record.get("coreCount") is not None for record in records)
         self.graph.runtime, zero = in_ticks(runtimes, tick)
         if zero:
             problems.source = self.path
@@ -302,7 +219,7 @@ class _Workflow:
                 [self._line(self.graph.tasks[place]) for place in zero[:SHOWN_LINES]],
                 count=len(zero),
                 value=f"{runtimes[zero[0]]:g} s",
-                field=f"{records[self.graph.tasks[zero[0]]].field}.runtimeInSeconds",
+                field=f"{_EXECUTION}[{rows[self.graph.tasks[zero[0]]]}].runtimeInSeconds",
             )
 
     @property
@@ -318,107 +235,101 @@ class _Workflow:
 
     def _edges(self) -> None:
         """Set the edges, given by parents and by children, which must agree."""
-        by_parent = self._stated("parents")
-        by_child = {(other, one): where for (one, other), where in self._stated("children").items()}
-        edges = {(parent, child): where for (child, parent), where in by_parent.items()}
-        stated = {(parent, child): where for (child, parent), where in by_child.items()}
+        edges = {(parent, child): where for (child, parent), where in self._stated("parents").items()}
+        stated, tasks = self._stated("children"), self.graph.tasks
         for edge, where in edges.items():
             if edge not in stated:
-                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[1]]}' as a child")
+                self._wrong(where, f"'{tasks[edge[0]]}' does not list '{tasks[edge[1]]}' as a child")
         for edge, where in stated.items():
             if edge not in edges:
-                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[0]]}' as a parent")
+                self._wrong(where, f"'{tasks[edge[1]]}' does not list '{tasks[edge[0]]}' as a parent")
         self.graph.edges = list(edges)
-        ring = cycle(self.graph.edges, len(self.graph.tasks))
+        ring = cycle(self.graph.edges, len(tasks))
         if ring:
-            names = [self.graph.tasks[place] for place in (*ring, ring[0])]
-            self._specified[ring[0]].get("parents").wrong(
-                f"task '{names[0]}' is in a cycle: {' -> '.join(names)}; expected an acyclic graph"
-            )
+            names = [tasks[place] for place in (*ring, ring[0])]
+            why = f"task '{names[0]}' is in a cycle: {' -> '.join(names)}; expected an acyclic graph"
+            self._wrong(f"{_TASKS}[{ring[0]}].parents", why)
 
-    def _stated(self, key: str) -> dict[tuple[int, int], JsonPlace]:
+    def _stated(self, key: str) -> dict[tuple[int, int], str]:
         """Return the pairs (task, other) in the lists under *key*, each with its location."""
-        pairs: dict[tuple[int, int], JsonPlace] = {}
+        pairs: dict[tuple[int, int], str] = {}
         for place, task in enumerate(self._specified):
-            for other in task.get(key).items():
-                identity = other.text()
-                if identity not in self._place:
-                    other.wrong(f"'{identity}' is not a task of the workflow")
-                if self._place[identity] == place:
-                    other.wrong(f"task '{identity}' depends on itself; expected an acyclic graph")
-                pairs.setdefault((place, self._place[identity]), other)
+            for at, other in enumerate(task[key]):
+                where = f"{_TASKS}[{place}].{key}[{at}]"
+                if other not in self._place:
+                    self._wrong(where, f"'{other}' is not a task of the workflow")
+                if self._place[other] == place:
+                    self._wrong(where, f"task '{other}' depends on itself; expected an acyclic graph")
+                pairs.setdefault((place, self._place[other]), where)
         return pairs
 
-    def _volumes(self, specification: JsonPlace) -> int | None:
+    def _volumes(self, files: Sequence[Mapping[str, Any]] | None) -> int | None:
         """Set the bytes along each edge; return the number of files without an edge, or None if there are no sizes."""
-        if specification.find("files") is None:
+        if files is None:
             return None
         sizes: dict[str, float] = {}
-        for file in specification.items("files"):
-            sizes.setdefault(file.get("id").text(), file.get("sizeInBytes").number(0, _LARGEST))
+        for file in files:
+            sizes.setdefault(file["id"], float(file["sizeInBytes"]))
         makers: dict[str, list[int]] = {}
-        for place, task in enumerate(self._specified):
-            for name in _named(task, "outputFiles", sizes):
-                makers.setdefault(name, []).append(place)
+        for place, name in self._files("outputFiles", sizes):
+            makers.setdefault(name, []).append(place)
         volume = dict.fromkeys(self.graph.edges, 0.0)
         attached = 0
-        for place, task in enumerate(self._specified):
-            for name in _named(task, "inputFiles", sizes):
-                for maker in makers.get(name, ()):
-                    if (maker, place) in volume:
-                        volume[maker, place] += sizes[name]
-                    else:
-                        attached += maker != place
+        for place, name in self._files("inputFiles", sizes):
+            for maker in makers.get(name, ()):
+                if (maker, place) in volume:
+                    volume[maker, place] += sizes[name]
+                else:
+                    attached += maker != place
         self.graph.volume = list(volume.values())
         return attached
+
+    def _files(self, key: str, sizes: Mapping[str, float]) -> Iterator[tuple[int, str]]:
+        """Return the files that each task lists under *key*, each once, with the task."""
+        for place, task in enumerate(self._specified):
+            names = task.get(key) or []
+            for at, name in enumerate(names):
+                if name not in sizes:
+                    why = f"'{name}' is not in workflow.specification.files, so its size is unknown"
+                    self._wrong(f"{_TASKS}[{place}].{key}[{at}]", why)
+            yield from ((place, name) for name in dict.fromkeys(names))
 
     def _machine_cores(self) -> int | None:
         """Return the cores of all machines together, None unless each machine has a value."""
         total = 0
-        for machine in self._execution.items("machines"):
-            cpu = machine.find("cpu")
-            count = None if cpu is None else cpu.find("coreCount")
+        for place, machine in enumerate(self._execution.get("machines") or []):
+            count = (machine.get("cpu") or {}).get("coreCount")
             if count is None:
                 return None
-            total += math.floor(count.number(0, MOST_CORES))
+            total += math.floor(count)
             if total > MOST_CORES:
-                count.wrong(f"gives the machines {total:,} cores in total; expected at most {MOST_CORES:,}")
+                why = f"gives the machines {total:,} cores in total; expected at most {MOST_CORES:,}"
+                self._wrong(f"workflow.execution.machines[{place}].cpu.coreCount", why)
         return total or None
 
     def facts(self) -> dict[str, Any]:
         """Return the facts on the file for `run.json`."""
-        makespan = self._execution.find("makespanInSeconds")
         return {
             "source": str(self.path),
             "sha256": self.sha256,
             "name": self.name,
-            "version": self.version.value,
+            "version": self.version,
             "tasks": len(self.graph.tasks),
             "edges": len(self.graph.edges),
             "files_beside_edges": self.beside_edges,
             "machine_cores": self._machine_cores(),
-            "recorded_makespan": None if makespan is None else makespan.value,
+            "recorded_makespan": self._execution.get("makespanInSeconds"),
         }
 
 
-def _cores(record: JsonPlace) -> int:
-    count = record.find("coreCount")
-    if count is None:
-        return 1
-    if count.number(most=MOST_CORES) < 1:
-        count.wrong(f"is {count.value:g}; expected at least 1 core")
-    return math.ceil(count.number())
-
-
-def _memory(record: JsonPlace) -> int:
-    """Return the memory of a task, MiB, 0 if unknown."""
-    found = record.find("memoryInBytes")
-    return 0 if found is None else math.ceil(found.number(0, _LARGEST) / 2**20)
-
-
-def _named(task: JsonPlace, key: str, sizes: Mapping[str, float]) -> list[str]:
-    """Return the files that a task lists under *key*, each once."""
-    for file in task.items(key):
-        if file.text() not in sizes:
-            file.wrong(f"'{file.value}' is not in workflow.specification.files, so its size is unknown")
-    return list(dict.fromkeys(file.value for file in task.items(key)))
+def _read(path: str | os.PathLike[str]) -> tuple[Any, bytes, str]:
+    """Return the contents of a JSON file, plain or compressed, its decompressed bytes and its checksum."""
+    with opened(path) as (stream, digesting):
+        try:
+            text = stream.read()
+        except DAMAGED as error:
+            raise InputError(f"the compressed data is damaged ({error}); copy the file again", path=path) from error
+        sha256 = digesting.hexdigest()
+    content = parse_json(text, path, "a workflow")
+    check(content, _WORKFLOW, path=path, data=text)
+    return content, text, sha256

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError, UnknownNameError, check_parameters
+from gridsim.errors import InputError, check_parameters, require_known
 from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
@@ -301,8 +301,7 @@ class Grid:
             ("kinds", ("independent", "exact")),
             ("arrivals", ("proportional", "poisson", "day-week")),
         ):
-            if getattr(self, name) not in known:
-                raise UnknownNameError(f"value of grid?{name}", str(getattr(self, name)), map(str, known))
+            require_known(f"value of grid?{name}", known, getattr(self, name))
         object.__setattr__(self, "weeks", _factors(self.weeks))
         if self.weeks and self.arrivals != "day-week":
             raise InputError(f"have no effect with arrivals={self.arrivals}; expected arrivals=day-week", field="weeks")
@@ -343,8 +342,6 @@ class Grid:
         InputError
             If the total is too small for the number of jobs, or sizes within the limits cannot be found.
         """
-        if seed < 0:
-            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
 
         def streams(role: str) -> np.random.Generator:
             return stream(seed, "grid", self.kind, self.number, role)

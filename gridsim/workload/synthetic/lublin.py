@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError, check_parameters
+from gridsim.errors import InputError, UnknownNameError, check_parameters, require_known
 from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
@@ -27,18 +27,7 @@ from gridsim.workload.synthetic.lublin_parameters import (
 )
 from gridsim.workload.synthetic.modal import Law, Modal
 
-__all__ = [
-    "FACTOR",
-    "SIZE_KINDS",
-    "Lublin",
-    "default_workload",
-    "log_runtimes",
-    "overestimated",
-    "size_exponents",
-    "size_kinds",
-    "sizes",
-    "zipf_users",
-]
+__all__ = ["Lublin"]
 
 SIZE_KINDS = ("serial", "power-of-two", "other")
 """Kinds of sizes, in the order of the uniform numbers that select them."""
@@ -169,8 +158,7 @@ class Lublin:
     estimates: Estimates | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise UnknownNameError("kind of Lublin workload", self.kind, KINDS)
+        require_known("kind of Lublin workload", KINDS, self.kind)
         if self.estimates is not None and self.estimates not in get_args(Estimates):
             raise UnknownNameError("kind of estimates", str(self.estimates), get_args(Estimates))
         check_parameters(
@@ -240,8 +228,6 @@ class Lublin:
         Workload
             The jobs; `Workload.provenance` records how they were drawn.
         """
-        if seed < 0:
-            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
         classes = self.classes()
         natural = self.natural_load()
         wanted = natural if self.load is None else self.load

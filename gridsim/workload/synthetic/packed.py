@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError, check_parameters
+from gridsim.errors import check_parameters, require_known
 from gridsim.model.decimal_numbers import exact, rounded
 from gridsim.model.random_streams import stream
 from gridsim.model.time import IntArray
@@ -128,8 +128,7 @@ class Packed:
     source: ClassVar[str] = "Ramamritham, Stankovic, Shiah 1990; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS_OF_PACKING:
-            raise UnknownNameError("value of packed?kind", str(self.kind), KINDS_OF_PACKING)
+        require_known("value of packed?kind", KINDS_OF_PACKING, self.kind)
         check_parameters(
             self,
             cores=(self.cores >= 1, "at least 1"),
@@ -141,8 +140,6 @@ class Packed:
 
     def generate(self, seed: int = 1) -> Workload:
         """Return the workload for a *seed*, in job order."""
-        if seed < 0:
-            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
         pieces = cut(self.cores, self.span, self.jobs, stream(seed, "packed", "cuts"))
         submit = self._submits(pieces, stream(seed, "packed", "leads"))
         shuffled = stream(seed, "packed", "order").permutation(self.jobs)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
 __all__ = ["Classes"]
@@ -60,7 +60,6 @@ class Classes:
         number |= {name: value for value, name in enumerate(names) if name and name not in number}
         priority = np.zeros(len(workload), dtype=np.int64)
         for name, level in self.levels.items():
-            if name not in number:
-                raise UnknownNameError(self.by, name, number)
+            require_known(self.by, number, name)
             priority[column == number[name]] = level
         return recorded(replace(workload, labels={**workload.labels, "priority": priority}), self)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload, recorded
@@ -63,10 +63,12 @@ class Deadlines:
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, 2004"
 
     def __post_init__(self) -> None:
-        for name in ("stringency", "fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"a {name} of {getattr(self, name)}; expected 0 to 1", field=name)
-        check_factor(self.tolerance, "tolerance")
+        check_parameters(
+            self,
+            stringency=(0 <= self.stringency <= 1, "0 to 1"),
+            fraction=(0 <= self.fraction <= 1, "0 to 1"),
+            tolerance=_tolerable(self.tolerance),
+        )
 
     def apply(self, workload: Workload, rng: np.random.Generator, reference: Record) -> Workload:
         """Return the *workload* with deadlines.
@@ -204,23 +206,15 @@ class Tolerance:
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2004"
 
     def __post_init__(self) -> None:
-        check_factor(self.factor, "factor")
+        check_parameters(self, factor=_tolerable(self.factor))
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with these tolerances, which replace existing ones."""
         return recorded(replace(workload, tolerance=tolerances(workload.job, self.factor, self.random, rng)), self)
 
 
-def check_factor(factor: float, name: str) -> None:
-    """Raise for a tolerance that is below 1 or infinite.
-
-    Raises
-    ------
-    InputError
-        With the name of the parameter.
-    """
-    if not 1 <= factor < np.inf:
-        raise InputError(f"a tolerance of {factor}; expected 1 (none) or more", field=name)
+def _tolerable(factor: float) -> tuple[bool, str]:
+    return 1 <= factor < np.inf, "1 (none) or more"
 
 
 def tolerances(job: IntArray, factor: float, random: bool, rng: np.random.Generator) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, check_parameters, require_known
 from gridsim.model.decimal_numbers import exact, rounded, rounded_seconds
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload, recorded
@@ -57,10 +57,8 @@ class Duplicate:
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, 2004"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.load <= LARGEST_LOAD:
-            raise InputError(f"a load of {self.load}; expected 1 to {LARGEST_LOAD} times the workload's", field="load")
-        if self.arrival not in ("random", "same"):
-            raise UnknownNameError("value of duplicate?arrival", str(self.arrival), ("random", "same"))
+        check_parameters(self, load=(1 <= self.load <= LARGEST_LOAD, f"1 to {LARGEST_LOAD} times the workload's"))
+        require_known("value of duplicate?arrival", ("random", "same"), self.arrival)
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with the copies, sorted by submit time and number.
@@ -76,13 +74,8 @@ class Duplicate:
         both = workload.select(np.concatenate([np.arange(len(workload)), copied]))
         submit = np.concatenate([workload.submit, workload.submit[copied] if self.arrival == "same" else arrivals])
         last = int(workload.job.max(initial=0))
-        both = replace(
-            both,
-            job=np.concatenate([workload.job, last + 1 + np.arange(count)]),
-            submit=submit,
-            deadline=np.where(both.deadline < NEVER, both.deadline - both.submit + submit, NEVER),
-            logged={} if count else both.logged,
-        )
+        job = np.concatenate([workload.job, last + 1 + np.arange(count)])
+        both = replace(both.submitted_at(submit), job=job, logged={} if count else both.logged)
         if both.reactions is not None and self.arrival == "random":
             copies = np.arange(len(both)) >= len(workload)
             both = replace(both, reactions=both.reactions.without(copies))
@@ -130,10 +123,8 @@ class Expand:
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
-        if not 0 < self.load <= LARGEST_LOAD:
-            raise InputError(
-                f"a load of {self.load}; expected more than 0, up to {LARGEST_LOAD} times the workload's", field="load"
-            )
+        expected = f"more than 0, up to {LARGEST_LOAD} times the workload's"
+        check_parameters(self, load=(0 < self.load <= LARGEST_LOAD, expected))
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the longer jobs; *rng* is not used.

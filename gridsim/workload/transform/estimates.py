@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import check_parameters
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import IntArray, to_us
 from gridsim.model.workload import Workload, recorded
@@ -86,8 +86,7 @@ class BetterEstimates:
     factor: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.factor <= _BEST:
-            raise InputError(f"estimates {self.factor} times better; expected 1 to {_BEST:g}", field="factor")
+        check_parameters(self, factor=(1 <= self.factor <= _BEST, f"1 to {_BEST:g} times better"))
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the *workload* with these estimates; *rng* is not used."""
@@ -132,8 +131,7 @@ class NoisyEstimates:
     spread: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.spread <= _WIDEST:
-            raise InputError(f"a spread of {self.spread}; expected 0 (exact) to {_WIDEST:g}", field="spread")
+        check_parameters(self, spread=(0 <= self.spread <= _WIDEST, f"0 (exact) to {_WIDEST:g}"))
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with these estimates, which replace the existing ones.

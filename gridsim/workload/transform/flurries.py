@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError, check_parameters
+from gridsim.errors import InputError, check_parameters, require_known
 from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
@@ -150,6 +150,5 @@ def kept(workload: Workload, what: Flurries) -> Workload:
     UnknownNameError
         For *what* that is neither ``keep``, ``drop`` nor ``both``.
     """
-    if what not in get_args(Flurries):
-        raise UnknownNameError("how to treat flurries:", str(what), get_args(Flurries))
+    require_known("how to treat flurries:", get_args(Flurries), what)
     return WithoutFlurries().apply(workload) if what == "drop" else workload

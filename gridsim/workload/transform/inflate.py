@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload, recorded
@@ -57,10 +57,8 @@ class Inflate:
     source: ClassVar[str] = "Weng et al. 2023"
 
     def __post_init__(self) -> None:
-        if not 0 < self.demand <= 1000:
-            raise InputError(f"is {self.demand}; expected a number of machines above 0, up to 1,000", field="demand")
-        if not 1e-6 <= self.interval <= 1e6:
-            raise InputError(f"is {self.interval}; expected seconds from 1e-06 to 1e6", field="interval")
+        demand = (0 < self.demand <= 1000, "a number of machines above 0, up to 1,000")
+        check_parameters(self, demand=demand, interval=(1e-6 <= self.interval <= 1e6, "seconds from 1e-06 to 1e6"))
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the jobs in an order drawn from *rng*.

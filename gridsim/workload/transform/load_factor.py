@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.dates import UNDATED
 from gridsim.model.decimal_numbers import exact, rounded
 from gridsim.model.platform import machine_cores
@@ -50,10 +50,7 @@ class LoadFactor:
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
 
     def __post_init__(self) -> None:
-        if not _SMALLEST <= self.percent <= _LARGEST:
-            raise InputError(
-                f"a load factor of {self.percent} percent; expected {_SMALLEST} to {_LARGEST:.0f}", field="percent"
-            )
+        check_parameters(self, percent=(_SMALLEST <= self.percent <= _LARGEST, f"{_SMALLEST} to {_LARGEST:.0f}"))
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the *workload* with these submit times; *rng* is not used.
@@ -95,11 +92,8 @@ class OfferedLoad:
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
 
     def __post_init__(self) -> None:
-        if not _SMALLEST / 100 <= self.load <= _LARGEST / 100:
-            raise InputError(
-                f"an offered load of {self.load}; expected a fraction such as 0.65, up to {_LARGEST / 100:.0f}",
-                field="load",
-            )
+        good = _SMALLEST / 100 <= self.load <= _LARGEST / 100
+        check_parameters(self, load=(good, f"a fraction such as 0.65, up to {_LARGEST / 100:.0f}"))
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the *workload* with these submit times; *rng* is not used.
@@ -133,6 +127,5 @@ def _stretched(workload: Workload, factor: Fraction, field: str) -> Workload:
     submits = [first + rounded((time - first) * factor) for time in workload.submit.tolist()]
     if submits[-1] + int(workload.estimate.max()) >= NEVER:
         raise InputError(f"the last job is submitted after {seconds(NEVER - 1):g} s", field=field)
-    submit = np.array(submits, dtype=np.int64)
-    deadline = np.where(workload.deadline < NEVER, workload.deadline - workload.submit + submit, NEVER)
-    return replace(workload, submit=submit, deadline=deadline, logged={}).with_provenance(**{UNDATED: True})
+    moved = workload.submitted_at(np.array(submits, dtype=np.int64))
+    return replace(moved, logged={}).with_provenance(**{UNDATED: True})

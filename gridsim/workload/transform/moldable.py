@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import machine_cores
@@ -68,8 +68,7 @@ class MoldableJobs:
     machine: ClassVar[str] = "widest"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.range_factor < np.inf:
-            raise InputError(f"a range factor of {self.range_factor}; expected 1 or more", field="range_factor")
+        check_parameters(self, range_factor=(1 <= self.range_factor < np.inf, "1 or more"))
         law = Downey(self.parallelism, self.sigma)
         if self.speedup is not None and law != Downey():
             raise InputError("give either a speedup, or sigma and parallelism of Downey's model", field="speedup")

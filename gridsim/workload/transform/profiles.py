@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Linear, Speedup, Table
@@ -70,8 +70,7 @@ class Profiles:
     machine: ClassVar[str] = "widest"
 
     def __post_init__(self) -> None:
-        if self.least_rows is not None and self.least_rows < 1:
-            raise InputError(f"at least {self.least_rows} rows; expected 1 or more", field="least_rows")
+        check_parameters(self, least_rows=(self.least_rows is None or self.least_rows >= 1, "1 or more"))
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with ranges.
@@ -180,11 +179,7 @@ def read_profiles(path: str | Path, *, least_rows: int | None = None) -> dict[st
 
 
 def _rows(path: str | Path) -> Iterator[tuple[str, int, float]]:
-    try:
-        lines = read_text(path).splitlines()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    header, rows = csv_records(lines, path)
+    header, rows = csv_records(read_text(path).splitlines(), path)
     known = next((columns for columns in _COLUMNS if set(columns) <= set(header)), None)
     if known is None:
         wanted = " or ".join(", ".join(columns) for columns in _COLUMNS)

@@ -80,11 +80,7 @@ class Ranges:
         return recorded(replace(workload, moldable=made), self, **facts(made, machine))
 
     def _lines(self, places: Mapping[int, int], machine: int) -> Iterator[tuple[int, _Line]]:
-        try:
-            text = read_text(self.file)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", path=self.file) from error
-        header, rows = csv_records(text.splitlines(), self.file)
+        header, rows = csv_records(read_text(self.file).splitlines(), self.file)
         if not set(_NEEDED) <= set(header):
             found = ", ".join(header or ("none",))
             raise InputError(f"has columns {found}; expected {', '.join(_NEEDED)}", path=self.file, line=1)

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import UNKNOWN, Workload, recorded
@@ -193,10 +193,8 @@ class React:
     source: ClassVar[str] = "Zakay, Feitelson 2014; Shmueli, Feitelson 2009"
 
     def __post_init__(self) -> None:
-        for name in ("think", "gap"):
-            value = getattr(self, name)
-            if not 0 <= value < NEVER / 1e6:
-                raise InputError(f"{value} is not a maximum time; expected seconds from 0", field=name)
+        good = [0 <= value < NEVER / 1e6 for value in (self.think, self.gap)]
+        check_parameters(self, think=(good[0], "seconds from 0"), gap=(good[1], "seconds from 0"))
 
     def apply(
         self, workload: Workload, rng: np.random.Generator | None = None, reference: Record | None = None

@@ -232,10 +232,8 @@ def _made(workload: Workload, chosen: _Chosen, copies: int) -> tuple[Workload, i
             columns[name], count = _renumbered(columns[name], jobs.job, chosen.copy)
             turned += count
     made = replace(
-        jobs,
+        jobs.submitted_at(submit),
         job=np.arange(1, len(submit) + 1),
-        submit=submit,
-        deadline=np.where(jobs.deadline < NEVER, jobs.deadline - jobs.submit + submit, NEVER),
         labels=labels,
         logged=logged,
         names={label: known for label, known in workload.names.items() if label != "user"},

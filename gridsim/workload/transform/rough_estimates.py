@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import check_parameters
 from gridsim.model.time import FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
@@ -57,13 +57,14 @@ class RoughEstimates:
     source: ClassVar[str] = "Burkimsher, Bate, Indrusiak 2013"
 
     def __post_init__(self) -> None:
-        if self.error not in get_args(Error):
-            raise InputError(f"'{self.error}'; expected one of {', '.join(get_args(Error))}", field="error")
         least = 1.0 if self.error == "power" else 0.0
         above = self.error in ("power", "multiple", "multiply")
-        if not (self.size > least if above else self.size >= least) or not self.size < _LARGEST:
-            bound = "above" if above else "from"
-            raise InputError(f"a size of {self.size} for {self.error}; expected {bound} {least:g}", field="size")
+        size = (self.size > least if above else self.size >= least) and self.size < _LARGEST
+        check_parameters(
+            self,
+            error=(self.error in get_args(Error), f"one of {', '.join(get_args(Error))}"),
+            size=(size, f"a number {'above' if above else 'from'} {least:g} for {self.error}"),
+        )
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with these estimates; the estimate of a DAG job is its longest chain."""
@@ -141,8 +142,7 @@ class ModalEstimates(Law):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.maximum is not None and not 60 <= self.maximum <= _LONGEST:
-            raise InputError(f"a limit of {self.maximum} s; expected 60 to {_LONGEST}", field="maximum")
+        check_parameters(self, maximum=(self.maximum is None or 60 <= self.maximum <= _LONGEST, f"60 to {_LONGEST} s"))
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with these estimates, which replace the existing ones.

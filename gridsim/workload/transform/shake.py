@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
@@ -52,10 +52,8 @@ class Shake:
     source: ClassVar[str] = "Tsafrir, Ouaknine, Feitelson 2007"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.by <= _LARGEST:
-            raise InputError(f"by {self.by} s; expected whole seconds from 0 to {_LARGEST}", field="by")
-        if self.replica is not None and self.replica < 0:
-            raise InputError(f"is {self.replica}; expected a number from 0", field="replica")
+        replica = (self.replica is None or self.replica >= 0, "a number from 0")
+        check_parameters(self, by=(0 <= self.by <= _LARGEST, f"whole seconds from 0 to {_LARGEST}"), replica=replica)
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with shifted submit times."""
@@ -65,8 +63,7 @@ class Shake:
         submit = _after_others(workload, np.maximum(workload.submit + moves, 0))
         if len(submit) and int(submit.max()) >= NEVER:
             raise InputError("the last submit times exceed the largest time", field="submit")
-        deadline = np.where(workload.deadline < NEVER, workload.deadline - workload.submit + submit, NEVER)
-        shaken = replace(workload, submit=submit, deadline=deadline)
+        shaken = workload.submitted_at(submit)
         order = np.argsort(submit, kind="stable")
         return recorded(shaken if (order[1:] > order[:-1]).all() else shaken.select(order), self)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.time import NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import Workload, recorded
 
@@ -47,14 +47,15 @@ class Slice:
     window: int = 0
 
     def __post_init__(self) -> None:
-        if self.first < 0:
-            raise InputError(f"position {self.first} of the first job; expected one from 0", field="first")
-        if self.jobs is not None and self.jobs < 1:
-            raise InputError(f"{self.jobs} jobs; expected at least 1", field="jobs")
-        if self.window and (self.window < 0 or self.jobs is None):
-            raise InputError(f"window {self.window}; expected one from 0, and how many jobs each has", field="window")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            raise InputError(f"a window from {self.start:g} s to {self.end:g} s; expected a later end", field="end")
+        later = self.start is None or self.end is None or self.end > self.start
+        window = not self.window or (self.window > 0 and self.jobs is not None)
+        check_parameters(
+            self,
+            first=(self.first >= 0, "a position from 0"),
+            jobs=(self.jobs is None or self.jobs >= 1, "at least 1"),
+            window=(window, "a number from 0, and how many jobs each window has"),
+            end=(later, f"seconds after the start, {self.start}"),
+        )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the part of *workload*; *rng* is not used.
@@ -73,10 +74,7 @@ class Slice:
             raise InputError(f"{self} selects no job; the workload is {workload!r}")
         part = workload.select(slice(low, high))
         shift = int(part.submit[0]) if self.origin else 0
-        if shift:
-            part = replace(
-                part, submit=part.submit - shift, deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER)
-            )
+        part = part.submitted_at(part.submit - shift) if shift else part
         return recorded(part, self, jobs_kept=len(part), shift=seconds(shift))
 
 

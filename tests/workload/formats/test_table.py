@@ -176,11 +176,11 @@ def test_a_table_without_a_header_and_with_other_delimiters(tmp_path: Path, suff
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        ("colums = 3", "unknown key of mapping in .*map.toml 'colums'; did you mean 'columns'"),
+        ("colums = 3", "unknown key of .*map.toml 'colums'; did you mean 'columns'"),
         ('format = "xml"', "unknown format of a table in .*map.toml 'xml'"),
         ('delimiter = "::"', "field 'delimiter': is '::'; expected one character"),
         ('header = ["a", "a"]', "field 'header': lists a column twice"),
-        ("[columns]\ncores = 3", "field 'columns.cores': is 3; a table, or the name of a column was expected"),
+        ("[columns]\ncores = 3", "field 'columns.cores': is 3; expected a text or a table"),
         ('[columns]\ncpus = "c"', r"unknown key of \[columns\] in .*map.toml 'cpus'"),
         ('[columns]\ncores = "c"', "field 'columns.submit': is missing"),
         ('[columns]\nsubmit = "a"\ncores = "c"', "field 'columns.runtime': is missing; expected a run time, or start"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, require_known
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import BoolArray, SacctColumns
@@ -139,9 +139,7 @@ def _chosen(counts: dict[str, int], wanted: Sequence[str] | None) -> list[str]:
         return list(counts)
     if tuple(wanted) == (ALL,):
         return list(counts)
-    for name in wanted:
-        if name not in counts:
-            raise UnknownNameError("cluster of the log", name, counts)
+    require_known("cluster of the log", counts, *wanted)
     return sorted(set(wanted))
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.resources
-import math
 import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError, check_keys
+from gridsim.errors import InputError, check_keys, require_known
 from gridsim.files import read_toml
+from gridsim.schema import NUMBER, POSITIVE, Table, check
 
 FIELDS: Mapping[str, str] = {
     "job": "text",
@@ -66,33 +66,31 @@ _UNITS: Mapping[str, Mapping[str, float]] = {"duration": DURATIONS, "memory": ME
 FORMATS: Mapping[str, str] = {"csv": ",", "tsv": "\t", "parquet": "", "json": ""}
 """Formats of tables, with the delimiter of the cells in a row."""
 
-_KEYS = (
-    "format",
-    "delimiter",
-    "header",
-    "timezone",
-    "sort",
-    "unverified",
-    "columns",
-    "resources",
-    "status",
-    "filter",
-    "join",
-    "capacity",
+_RULE = Table(
+    {
+        **dict.fromkeys(("column?", "time?", "unit?", "times?", "key?", "separator?", "since?"), str),
+        "value?": (str, NUMBER),
+        "scale?": POSITIVE,
+        "missing?": (str, NUMBER),
+        "unlimited?": [str],
+        "count?": bool,
+    }
 )
-_RULE = (
-    "column",
-    "value",
-    "time",
-    "unit",
-    "scale",
-    "times",
-    "missing",
-    "unlimited",
-    "key",
-    "separator",
-    "since",
-    "count",
+_COLUMNS = Table({f"{name}?": (str, _RULE) for name in FIELDS})
+_CELLS = {"format?": str, "delimiter?": str, "header?": [str]}
+_AMOUNTS = Table({str: POSITIVE})
+_MAPPING = Table(
+    {
+        **_CELLS,
+        **dict.fromkeys(("timezone?", "unverified?", "title?", "source?"), str),
+        "sort?": bool,
+        "columns?": _COLUMNS,
+        "resources?": Table({str: (str, _RULE)}),
+        "status?": Table({str: str}),
+        "filter?": Table({str: Table({"column": str, "values": [str]})}),
+        "join?": Table({str: Table({"file": str, "key": str, "columns": _COLUMNS, **_CELLS})}),
+        "capacity?": Table({"gpu_kinds?": _AMOUNTS, str: POSITIVE}),
+    }
 )
 
 
@@ -267,44 +265,46 @@ def mapping_of(given: str) -> TableMapping:
     if given.endswith(".toml"):
         return _mapping(read_toml(given), given, given)
     known = presets()
-    if given not in known:
-        raise UnknownNameError("mapping", given, [*known, "FILE.toml"])
+    require_known("mapping", [*known, "FILE.toml"], given)
     return _mapping(read_toml(known[given]), given, given)
 
 
 def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
-    check_keys(tables, (*_KEYS, "title", "source"), "mapping", path)
-    form = _typed(tables.get("format", "csv"), str, "format", path)
-    if form not in FORMATS:
-        raise UnknownNameError(f"format of a table in {path}", form, FORMATS)
+    check(tables, _MAPPING, path=path)
+    form = tables.get("format", "csv")
+    require_known(f"format of a table in {path}", FORMATS, form)
     delimiter, header = _cells(tables, "", form, path)
-    columns = _rules(tables, "columns", path, FIELDS)
+    columns = _rules(tables, "columns", path)
     joins = _joins(tables, columns, path)
     if "submit" not in columns:
         raise InputError("is missing; expected the column of the submit time", path=path, field="columns.submit")
     if "runtime" not in columns and not {"start", "end"} <= {*columns}:
         raise InputError("is missing; expected a run time, or start and end", path=path, field="columns.runtime")
-    resources = _rules(tables, "resources", path, None)
+    resources = _rules(tables, "resources", path)
     if not resources and not columns.keys() & {"cores", "gpus", "memory"}:
         raise InputError("is missing; expected the columns of requested resources", path=path, field="columns.cores")
-    zone = _typed(tables.get("timezone", "UTC"), str, "timezone", path)
+    zone = tables.get("timezone", "UTC")
     _check_zone(zone, path)
-    capacity, kinds = _capacity(tables, resources, path)
+    kinds = {name: float(amount) for name, amount in tables.get("capacity", {}).get("gpu_kinds", {}).items()}
+    capacity = {name: float(amount) for name, amount in tables.get("capacity", {}).items() if name != "gpu_kinds"}
+    check_keys(capacity, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
+    status = tables.get("status", {})
+    require_known(f"status in {path}", STATUSES, *status.values())
     return TableMapping(
         name=name,
         delimiter=delimiter,
         header=header,
         timezone=zone,
-        sort=_flag(tables.get("sort", True), "sort", path),
+        sort=tables.get("sort", True),
         columns=columns,
         resources=resources,
-        status=_statuses(tables, path),
-        filters=_filters(tables, path),
+        status=status,
+        filters={name: (it["column"], frozenset(it["values"])) for name, it in tables.get("filter", {}).items()},
         joins=joins,
-        capacity=capacity,
+        capacity={**({"gpus": sum(kinds.values())} if kinds else {}), **capacity},
         gpu_kinds=kinds,
         form=form,
-        unverified=_typed(tables.get("unverified", ""), str, "unverified", path),
+        unverified=tables.get("unverified", ""),
     )
 
 
@@ -313,10 +313,9 @@ def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple
     for key in ("delimiter", "header") if not FORMATS[form] else ():
         if key in tables:
             raise InputError(f"applies to csv and tsv; the format is {form}", path=path, field=f"{where}{key}")
-    delimiter = _typed(tables.get("delimiter", FORMATS[form]), str, f"{where}delimiter", path)
+    delimiter, header = tables.get("delimiter", FORMATS[form]), tables.get("header", [])
     if len(delimiter) != 1 and FORMATS[form]:
         raise InputError(f"is {delimiter!r}; expected one character", path=path, field=f"{where}delimiter")
-    header = _strings(tables.get("header", []), f"{where}header", path)
     if len(set(header)) < len(header):
         raise InputError("lists a column twice", path=path, field=f"{where}header")
     return delimiter, tuple(header)
@@ -325,48 +324,18 @@ def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple
 def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str) -> tuple[Joined, ...]:
     """Return the further tables, and add their attributes of jobs to *columns*."""
     found = []
-    for name, table in _typed(tables.get("join", {}), dict, "join", path).items():
-        where = f"join.{name}"
-        check_keys(
-            _typed(table, dict, where, path),
-            ("file", "key", "columns", "format", "delimiter", "header"),
-            f"[{where}]",
-            path,
-        )
-        for key in ("file", "key", "columns"):
-            if key not in table:
-                raise InputError("is missing", path=path, field=f"{where}.{key}")
-        form = _typed(table.get("format", "csv"), str, f"{where}.format", path)
-        if not FORMATS.get(form):
-            raise UnknownNameError(f"format of a joined table in {path}", form, [it for it in FORMATS if FORMATS[it]])
+    for name, table in tables.get("join", {}).items():
+        where, form = f"join.{name}", table.get("format", "csv")
+        require_known(f"format of a joined table in {path}", [it for it in FORMATS if FORMATS[it]], form)
         delimiter, header = _cells(table, f"{where}.", form, path)
-        rules = _rules(table, "columns", path, FIELDS, f"{where}.")
+        rules = _rules(table, "columns", path, f"{where}.")
         if both := sorted(rules.keys() & columns.keys()):
             raise InputError(
                 "is also in another table; expected it once", path=path, field=f"{where}.columns.{both[0]}"
             )
         columns.update({key: replace(rule, table=name) for key, rule in rules.items()})
-        file, key = (_typed(table[it], str, f"{where}.{it}", path) for it in ("file", "key"))
-        found.append(Joined(name, file, key, delimiter, header))
+        found.append(Joined(name, table["file"], table["key"], delimiter, header))
     return tuple(found)
-
-
-def _capacity(
-    tables: Mapping[str, Any], resources: Mapping[str, ColumnRule], path: str
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the total capacity of the machine, and its GPUs by type."""
-    table = dict(_typed(tables.get("capacity", {}), dict, "capacity", path))
-    kinds = _typed(table.pop("gpu_kinds", {}), dict, "capacity.gpu_kinds", path)
-    check_keys(table, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
-
-    def amounts(given: Mapping[str, Any], where: str) -> dict[str, float]:
-        for name, amount in given.items():
-            if not 0 < _typed(amount, int | float, f"{where}.{name}", path) < math.inf:
-                raise InputError(f"is {amount}; expected a number above 0", path=path, field=f"{where}.{name}")
-        return {name: float(amount) for name, amount in given.items()}
-
-    of_kind = amounts(kinds, "capacity.gpu_kinds")
-    return {**({"gpus": sum(of_kind.values())} if of_kind else {}), **amounts(table, "capacity")}, of_kind
 
 
 def _check_zone(zone: str, path: str) -> None:
@@ -377,50 +346,34 @@ def _check_zone(zone: str, path: str) -> None:
         raise InputError(message, path=path, field="timezone") from error
 
 
-def _rules(
-    tables: Mapping[str, Any], name: str, path: str, fields: Mapping[str, str] | None, above: str = ""
-) -> dict[str, ColumnRule]:
-    where = above + name
-    table = _typed(tables.get(name, {}), dict, where, path)
-    if fields is not None:
-        check_keys(table, tuple(fields), f"[{where}]", path)
+def _rules(tables: Mapping[str, Any], name: str, path: str, above: str = "") -> dict[str, ColumnRule]:
     return {
-        key: _rule(value, f"{where}.{key}", "amount" if fields is None else fields[key], path)
-        for key, value in table.items()
+        key: _rule(value, f"{above}{name}.{key}", "amount" if name == "resources" else FIELDS[key], path)
+        for key, value in tables.get(name, {}).items()
     }
 
 
-def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
-    if isinstance(value, str):
-        return ColumnRule(kind, value)
-    table = _typed(value, dict, where, path)
-    check_keys(table, _RULE, f"[{where}]", path)
+def _rule(table: Any, where: str, kind: str, path: str) -> ColumnRule:
+    if isinstance(table, str):
+        return ColumnRule(kind, table)
     if ("column" in table) == ("value" in table):
         raise InputError("has both a column and a value, or neither; expected one of them", path=path, field=where)
-    texts = {
-        key: _typed(table[key], str, f"{where}.{key}", path)
-        for key in ("column", "times", "key", "separator", "since")
-        if key in table
-    }
-    for key in ("value", "missing"):
-        if key in table:
-            given = table[key]
-            texts[key] = given if isinstance(given, str) else str(_typed(given, int | float, f"{where}.{key}", path))
+    names = ("column", "times", "key", "separator", "since", "value", "missing")
+    texts = {key: str(table[key]) for key in names if key in table}
     if "since" in table and kind != "duration":
         raise InputError("applies to durations; expected runtime or estimate", path=path, field=f"{where}.since")
-    time = _typed(table.get("time", "iso"), str, f"{where}.time", path)
+    time = table.get("time", "iso")
     if "time" in table and kind != "instant" and "since" not in table:
         raise InputError("applies to times; expected submit, start or end", path=path, field=f"{where}.time")
-    if time != "iso" and time not in TIMES:
-        raise UnknownNameError(f"way to write a time ({where}.time in {path})", time, ("iso", *TIMES))
+    require_known(f"way to write a time ({where}.time in {path})", ("iso", *TIMES), time)
     if "unlimited" in table and kind != "duration":
         raise InputError("applies to limits; expected columns.estimate", path=path, field=f"{where}.unlimited")
     return ColumnRule(
         kind,
         time=time,
         factor=_factor(table, where, kind, path),
-        count=_flag(table.get("count", False), f"{where}.count", path),
-        unlimited=frozenset(_strings(table.get("unlimited", []), f"{where}.unlimited", path)),
+        count=table.get("count", False),
+        unlimited=frozenset(table.get("unlimited", [])),
         **texts,
     )
 
@@ -431,61 +384,6 @@ def _factor(table: Mapping[str, Any], where: str, kind: str, path: str) -> float
     if "unit" in table:
         if kind not in _UNITS:
             raise InputError("applies to durations and memory; numbers have a scale", path=path, field=f"{where}.unit")
-        unit = _typed(table["unit"], str, f"{where}.unit", path)
-        if unit not in _UNITS[kind]:
-            raise UnknownNameError(f"unit ({where}.unit in {path})", unit, _UNITS[kind])
-        factor = _UNITS[kind][unit]
-    if "scale" in table:
-        scale = float(_typed(table["scale"], int | float, f"{where}.scale", path))
-        if not 0 < scale < math.inf:
-            raise InputError(f"is {scale:g}; expected a number above 0", path=path, field=f"{where}.scale")
-        factor *= scale
-    return factor
-
-
-def _strings(given: Any, where: str, path: str) -> list[str]:
-    words: list[str] = _typed(given, list, where, path)
-    for place, word in enumerate(words):
-        _typed(word, str, f"{where}[{place}]", path)
-    return words
-
-
-def _statuses(tables: Mapping[str, Any], path: str) -> dict[str, str]:
-    table: dict[str, str] = _typed(tables.get("status", {}), dict, "status", path)
-    for word, meaning in table.items():
-        if _typed(meaning, str, f"status.{word}", path) not in STATUSES:
-            raise UnknownNameError(f"status (status.{word} in {path})", meaning, STATUSES)
-    return table
-
-
-def _filters(tables: Mapping[str, Any], path: str) -> dict[str, tuple[str, frozenset[str]]]:
-    found = {}
-    for name, table in _typed(tables.get("filter", {}), dict, "filter", path).items():
-        where = f"filter.{name}"
-        check_keys(_typed(table, dict, where, path), ("column", "values"), f"[{where}]", path)
-        for key in ("column", "values"):
-            if key not in table:
-                raise InputError("is missing", path=path, field=f"{where}.{key}")
-        values = _strings(table["values"], f"{where}.values", path)
-        found[name] = (_typed(table["column"], str, f"{where}.column", path), frozenset(values))
-    return found
-
-
-_WORDS: dict[Any, str] = {
-    str: "text",
-    int | float: "number",
-    list: "list of texts",
-    dict: "table, or the name of a column",
-}
-
-
-def _typed(value: Any, wanted: Any, where: str, path: str) -> Any:
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=where)
-    return value
-
-
-def _flag(value: Any, where: str, path: str) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"is {value!r}; true or false was expected", path=path, field=where)
-    return value
+        require_known(f"unit ({where}.unit in {path})", _UNITS[kind], table["unit"])
+        factor = _UNITS[kind][table["unit"]]
+    return factor * float(table.get("scale", 1.0))

@@ -13,7 +13,8 @@ from typing import Any
 from gridsim import InputError
 from gridsim.errors import UnknownNameError
 from gridsim.files import read_toml
-from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, Metric
+from gridsim.metrics.measures import Metric
+from gridsim.metrics.summary import DEADLINE_METRICS, METRICS
 
 __all__ = [
     "CONDITIONS",
