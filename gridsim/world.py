@@ -12,6 +12,7 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.beginning import Beginning
 from gridsim.entities.clock import modes
 from gridsim.entities.dynamic_jobs import Submission
 from gridsim.entities.failures import Breakdowns
@@ -51,6 +52,8 @@ class World:
         Called from time to time with the number of jobs released so far.
     max_jobs : int
         Number of jobs that may be submitted in addition to the workload.
+    beginning : Beginning, optional
+        State at time 0; an empty machine by default.
 
     Attributes
     ----------
@@ -97,11 +100,13 @@ class World:
         *,
         progress: Callable[[int], None] | None = None,
         max_jobs: int = 1000,
+        beginning: Beginning | None = None,
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
             raise InputError("World does not change jobs; use gridsim.simulate", field="limits")
-        self._setup = set_up(workload, platform, policy, options, max_jobs=max_jobs, progress=progress)
+        given: Any = {"max_jobs": max_jobs, "progress": progress, "beginning": beginning}
+        self._setup = set_up(workload, platform, policy, options, **given)
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome
         self._policy, self._submissions, self._progress = self._setup.policy, self._setup.submissions, progress

@@ -293,6 +293,7 @@ class ListState:
         self._now = now
         self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
+        self._charge((request,), now)
         self.machine.hold(request, until, now, placement)
 
     @property
