@@ -163,9 +163,15 @@ class CompiledRun:
 
     def _begin(self, began: IntArray) -> None:
         """Let the first requests run, which *began* before."""
-        here, running = self._events, len(began)
-        runtime, estimate, cores, start = here.jobs[:, :running]
-        start[:] = began
+        running = len(began)
+        self._events.jobs[events.START, :running] = began
+        self._events.numbers[events.FREE] -= self._events.jobs[events.CORES, :running].sum()
+        self._expect_ends(running)
+
+    def _expect_ends(self, running: int) -> None:
+        """Schedule the ends of the first requests, which run."""
+        here = self._events
+        runtime, estimate, _, began = here.jobs[:, :running]
         held = runtime if self._extend else np.minimum(runtime, estimate)
         late = np.flatnonzero(runtime > estimate) if self._extend else np.zeros(0, dtype=np.int64)
         for heap, rows, times, size in (
@@ -176,7 +182,6 @@ class CompiledRun:
             heap[:, : len(order)] = times[order], rows[order], rows[order]
             here.numbers[size] = len(order)
         here.numbers[events.ORDER] = running
-        here.numbers[events.FREE] -= cores.sum()
 
     def _resume(self, earlier: Earlier) -> int:
         """Make the waiting requests of the previous window the first arrivals, in queue order; return their number."""

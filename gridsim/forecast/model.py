@@ -5,7 +5,7 @@ Times are whole seconds. Nothing that became known after the moment is read (spe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -159,12 +159,15 @@ class Future(NamedTuple):
         Rows of the copied jobs in the history, in the order of their arrivals.
     at, arrival_run : (m,) int64
         Their arrivals from the moment on, and run times.
+    weeks : sequence of (int, int)
+        Pieces with arrivals, and the number of weeks back that each is copied from.
     """
 
     run: IntArray
     copied: IntArray
     at: IntArray
     arrival_run: IntArray
+    weeks: Sequence[tuple[int, int]]
 
 
 class FutureModel:
@@ -226,13 +229,21 @@ class FutureModel:
 
     def arrivals(self, weeks: list[int | None]) -> tuple[IntArray, IntArray]:
         """Return the rows of the copied jobs and their arrivals from the moment on, for the weeks of each piece."""
-        found = [self._copied(piece, back) for piece, back in enumerate(weeks) if back is not None]
+        found = [self.copied(piece, back) for piece, back in enumerate(weeks) if back is not None]
         if not found:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         rows, at = (np.concatenate(column) for column in zip(*found, strict=True))
         return rows, at
 
-    def _copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """Pieces, and the numbers of weeks back that each can be copied from."""
+        first = int(self.history.submit[0]) if len(self.history.submit) else self.at
+        whole = (self.at - first) // WEEK
+        return [(i, back) for i in range(self.pieces) for back in range(i + 1, min(whole, i + WEEKS) + 1)]
+
+    def copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
+        """Return the rows that a piece copies from an earlier week, and their arrivals from the moment on."""
         if (piece, back) not in self._weeks:
             shift = self.at - back * WEEK
             bounds = shift + piece * WEEK, shift + min(self.horizon, (piece + 1) * WEEK)
@@ -270,7 +281,8 @@ class FutureModel:
         n = len(self.jobs.limit)
         run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
         rows, at = self.arrivals(weeks)
-        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))))
+        keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
+        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys)
 
     def each(self, futures: int, seed: int) -> Iterator[Future]:
         """Yield all futures."""

@@ -289,7 +289,8 @@ class ListState:
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate cores from *now* until an instant to a request that never waited; on nodes, at its placement."""
-        self.learn(request)
+        if request >= self.requests.known:
+            self.learn(request)
         self._now = now
         self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
