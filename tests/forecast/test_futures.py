@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridsim.forecast.model import Future, FutureModel, History, Jobs
+from gridsim.forecast.model import Future, FutureModel, History
 from gridsim.forecast.runs import FutureRuns, Machine
 from gridsim.forecast.state import State
 from gridsim.model.platform import Platform
