@@ -114,15 +114,19 @@ class Pair(NamedTuple):
     at : int
         Its moment, s.
     wait : float
-        True wait from the moment on, s; infinite beyond the horizon.
+        True wait from the moment on, s; calibration treats waits beyond the horizon as infinite.
     futures, similar : (k,) float64
         Sorted waits: in the futures, and of similar jobs; empty if there are none.
+    requested, last : float
+        Wait if all jobs run for their limits and no others arrive, and the wait of the last job that started.
     """
 
     at: int
     wait: float
     futures: FloatArray
     similar: FloatArray
+    requested: float = math.nan
+    last: float = math.nan
 
     def of(self, source: Source) -> FloatArray:
         """Return the waits of a source; those of the futures if there are no similar jobs."""
