@@ -204,6 +204,8 @@ class ClusterState:
         Licences by name: ``total`` and ``used``.
     left_out : mapping of str to int
         Number of other entries of the list of jobs, such as completed ones, by state.
+    notes : tuple of str
+        Sentences on the source that the output of a forecast repeats.
     """
 
     at: int
@@ -213,13 +215,14 @@ class ClusterState:
     reservations: tuple[StateReservation, ...] = ()
     licences: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``state.json``."""
         content: dict[str, Any] = _lists(asdict(self))
-        for job in content["waiting"]:
-            if job["slurm_start"] is None:
-                del job["slurm_start"]
+        for each in (content, *content["waiting"]):
+            for name in _OPTIONAL & {name for name, value in each.items() if value in (None, [])}:
+                del each[name]
         return content
 
     @classmethod
@@ -248,6 +251,9 @@ class ClusterState:
 _WHOLE = Number(0, 2**53, whole=True)
 """Numbers of a state: amounts, seconds and Unix times."""
 
+_OPTIONAL = {"slurm_start", "notes"}
+"""Fields that are left out of ``state.json`` if they have no value."""
+
 
 def _lists(value: Any) -> Any:
     """Return a value with lists instead of tuples."""
@@ -269,7 +275,7 @@ def _schema(hint: Any) -> Schema:
         return tuple(None if each is type(None) else _schema(each) for each in inner)
     if hasattr(hint, "__dataclass_fields__"):
         hints = get_type_hints(hint)
-        return {name + "?" * (name == "slurm_start"): _schema(each) for name, each in hints.items()}
+        return {name + "?" * (name in _OPTIONAL): _schema(each) for name, each in hints.items()}
     return _WHOLE if hint is int else hint
 
 
