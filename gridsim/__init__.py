@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gridsim.testing.conformance import verify as verify
     from gridsim.testing.schedule_reader import validate as validate
     from gridsim.workload.read import read_workload as read_workload
+    from gridsim.workload.slurm_state import read_slurm_state as read_slurm_state
     from gridsim.workload.synthetic.lublin import Lublin as Lublin
     from gridsim.workload.synthetic.lublin import default_workload as default_workload
     from gridsim.world import World as World
@@ -66,6 +67,7 @@ _HOME = {
     "explain": "ask",
     "quote": "ask",
     "read_workload": "workload.read",
+    "read_slurm_state": "workload.slurm_state",
     "reproduce": "campaign.paper",
     "simulate": "simulation",
     "sweep": "ask",
