@@ -125,7 +125,7 @@ class Backtest:
         }
 
     def covered(self, level: float, *, raw: bool = False) -> FloatArray:
-        """Return 0 or 1 for each judged forecast: whether its interval, or the *raw* one of the futures, has the truth."""
+        """Return for each judged forecast whether its interval, or the *raw* one of the futures, has the truth."""
 
         def inside(pair: Pair, judged: Judged) -> float:
             low, high = raw_interval(pair.futures, level) if raw else judged.intervals[level].calibrated

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim.engine.repeated_runs import RepeatedRuns
+from gridsim.entities.starting_point import with_time_left
 from gridsim.forecast.model import Future, FutureModel
-from gridsim.forecast.state import LEAST_LEFT, State
+from gridsim.forecast.state import State
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
@@ -63,8 +64,8 @@ class FutureRuns:
     def by_requested_walltimes(self, asked: Sequence[int]) -> IntArray:
         """Return the waits if all jobs run for their limits and no others arrive, whole seconds."""
         none = np.zeros(0, dtype=np.int64)
-        jobs, left = self._model.jobs, LEAST_LEFT // MICROSECOND
-        limits = np.where(jobs.elapsed < jobs.limit, jobs.limit, jobs.elapsed + left)
+        jobs = self._model.jobs
+        limits = with_time_left(jobs.limit * MICROSECOND, jobs.elapsed * MICROSECOND) // MICROSECOND
         future = Future(limits, none, none, none, ())
         found = self._starts(future, len(self._state.running) + np.asarray(asked, dtype=np.int64), NEVER - 1)
         return np.where(found < NEVER, -(-found // MICROSECOND), NEVER)

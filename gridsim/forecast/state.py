@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from gridsim.entities.beginning import Beginning
+from gridsim.entities.starting_point import with_time_left
 from gridsim.forecast.model import History, Jobs
 from gridsim.model.allocations import Allocations
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Placement
-
-LEAST_LEFT = 30 * MICROSECOND
-"""Remaining limit of a job that has reached or exceeded its limit (Slurm checks limits about every 30 s)."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +83,7 @@ class State:
         submit = found.submit - self.at * MICROSECOND
         submit[len(rows) - len(later) :] = at
         estimate = found.estimate.copy()
-        over = estimate[:many] <= self.elapsed
-        estimate[:many] = np.where(over, self.elapsed + LEAST_LEFT, estimate[:many])
+        estimate[:many] = with_time_left(estimate[:many], self.elapsed)
         changed: dict[str, Any] = {"submit": submit, "estimate": estimate, "logged": {}}
         changed |= {"job": np.arange(1, len(rows) + 1), "deadline": np.full(len(rows), NEVER), "reactions": None}
         return replace(found, **changed)
