@@ -141,7 +141,7 @@ class World:
         """
         start, options = StartingPoint.of(state, default_limit), options or Run()
         if start.windows:
-            options = replace(options, failures=replace(options.failures or Failures(), windows=start.windows))
+            options = replace(options, failures=start.with_windows(options.failures))
         return cls(start.jobs, start.platform, policy, options, max_jobs=0, beginning=start.beginning)
 
     @property

@@ -12,10 +12,11 @@ from gridsim.entities.beginning import Beginning, Condition
 from gridsim.errors import InputError
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, RunningJob, StateJob, WaitingJob
+from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.windows import Window
-from gridsim.model.workload import Workload
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.protocols import Placement
 
 LEAST_LEFT = 30 * MICROSECOND
@@ -91,6 +92,33 @@ class StartingPoint:
             tuple(notes),
         )
 
+    def with_windows(self, failures: Failures | None) -> Failures:
+        """Return failures with the windows of the state in addition."""
+        failures = failures or Failures()
+        return replace(failures, windows=(*failures.windows, *self.windows))
+
+    def after(self, past: Workload, at: int) -> tuple[Workload, IntArray]:
+        """Return the jobs behind those of a log, at its moment *at* (s), by submission, and their rows.
+
+        Names of users and other labels are those of the log, followed by new ones.
+        """
+        labels, names = {}, {}
+        for label in _LABELS:
+            own = self.jobs.names[label]
+            known = dict.fromkeys([*(past.names.get(label) or ()), *own])
+            numbers = np.array([list(known).index(name) for name in own], dtype=np.int64)[self.jobs.labels[label]]
+            column = past.labels.get(label, np.full(len(past), UNKNOWN, dtype=np.int64))
+            labels[label], names[label] = np.concatenate([column, numbers]), tuple(known)
+        columns = ("runtime", "estimate", "cores", "deadline")
+        found: dict[str, Any] = {
+            name: np.concatenate([getattr(past, name), getattr(self.jobs, name)]) for name in columns
+        }
+        submit = np.concatenate([past.submit, np.minimum(self.jobs.submit, 0) + at * MICROSECOND])
+        order = np.argsort(submit, kind="stable")
+        found |= {"submit": submit, "job": np.arange(1, len(submit) + 1), "labels": labels, "logged": {}}
+        whole = replace(self.jobs, **found, names=names, provenance=past.provenance or self.jobs.provenance)
+        return whole.select(order), np.argsort(order)[len(past) :]
+
 
 def _longest(state: ClusterState) -> int:
     """Return the longest limit of the jobs of a state."""
@@ -116,7 +144,7 @@ def _workload(state: ClusterState, jobs: Sequence[StateJob], limits: Sequence[in
         runtime=seconds(limit),
         cores=[max(job.cores, 1) for job in jobs],
         labels=labels,
-        provenance={"clock": {"epoch": state.at, "zone": "epoch"}},
+        provenance={"clock": {"origin": state.at, "zone": "epoch"}},
     )
     return replace(found, submit=submit * MICROSECOND, names=names)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +21,11 @@ from gridsim.forecast.model import WEEK, WEEKS, FutureModel, History
 from gridsim.forecast.runs import FutureRuns, Machine
 from gridsim.forecast.similar import Waits
 from gridsim.forecast.state import State
-from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.model.dates import calendar_of
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import when
+from gridsim.simulation import with_job
 from gridsim.workers import Workers, crew
 
 MOMENTS, SPAN = 400, 26 * WEEK
@@ -95,6 +99,47 @@ class Forecaster:
     def _reaction(self) -> int:
         return REACTION if self.options.source == "recorded" else 0
 
+    @property
+    def last_event(self) -> int:
+        """Last submission, start or end of the log, s."""
+        history = self.history
+        known = (column[column < NEVER] for column in (history.submit, history.start, history.end))
+        return int(max((int(column.max()) for column in known if len(column)), default=0))
+
+    def with_job(self, cores: int, walltime: float, labels: Mapping[str, int], at: int) -> Forecaster:
+        """Return the forecasts of the jobs submitted up to a moment, and of one more that is submitted then."""
+        come = self.log.submit <= at * MICROSECOND
+        log = with_job(self.log.select(come), at * MICROSECOND, cores, to_us(walltime), labels, None)
+        start, end = (np.append(column[come], NEVER) for column in (self._start, self._end))
+        return Forecaster(log, start, end, self.machine, self.options, self._allocations)
+
+    def with_futures(self, futures: int) -> Forecaster:
+        """Return the same with another number of futures."""
+        found = copy.copy(self)
+        found.options = replace(self.options, futures=futures)
+        return found
+
+    def why_not_waiting(self, name: str, state: State) -> str:
+        """Return what a job does at a moment if it does not wait."""
+        rows = np.flatnonzero(self.log.job.astype(str) == name)
+        if not len(rows) or self.history.submit[rows[0]] > state.at:
+            return "is unknown at this moment"
+        row = int(rows[0])
+        if self.history.end[row] <= state.at or self.history.left[row] <= state.at:
+            return "has ended"
+        return f"is running since {when(float(self.history.start[row]), calendar_of(self.log.provenance))}"
+
+    def cancelled_share(self, at: int) -> float:
+        """Return the share of jobs that were cancelled, among those that had to wait, up to a moment."""
+        history = self.history
+        cancelled = int((history.left <= at).sum())
+        waited = int(((history.start <= at) & (history.start > history.submit)).sum())
+        return cancelled / max(cancelled + waited, 1)
+
+    def similar(self, row: int, at: int, waited: int) -> FloatArray:
+        """Return the further waits of jobs like one that has waited for some time, s."""
+        return self._waits.similar(row, at, max(0, waited - self._reaction))
+
     def state(self, at: int) -> State:
         """Return the state at a moment, s."""
         return State.of(at, self.log.submit, self._start, self._end, self._allocations)
@@ -146,7 +191,7 @@ class Forecaster:
         sample = np.sort(np.where(np.array(waits) >= NEVER, np.inf, np.array(waits, dtype=np.float64)))
         requested = float(runs.by_requested_walltimes(asked)[0])
         waited = at - int(self.history.submit[row])
-        similar = self._waits.similar(row, at, max(0, waited - self._reaction))
+        similar = self.similar(row, at, waited)
         wait = float(self.history.start[row] - at) if self.history.start[row] < NEVER else np.inf
         return Pair(at, wait, sample, similar, requested, self._waits.last(at, waited))
 

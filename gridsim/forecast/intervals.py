@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -101,9 +101,9 @@ def corrections(
 
 def calibrated(raw: tuple[float, float], correction: tuple[float, float]) -> tuple[float, float]:
     """Return a raw interval with its corrections."""
-    low, high = scaled(raw[0]) - correction[0], scaled(raw[1]) + correction[1]
-    ends = [float(SCALE * np.expm1(max(end, 0.0))) for end in (low, high)]
-    return min(ends), max(ends)
+    scales = (float(scaled(raw[0])) - correction[0], float(scaled(raw[1])) + correction[1])
+    ends = sorted(SCALE * float(np.expm1(max(scale, 0.0))) for scale in scales)
+    return ends[0], ends[1]
 
 
 class Pair(NamedTuple):
@@ -186,14 +186,9 @@ class Calibration:
         self._at = np.array([pair.at for pair in pairs], dtype=np.int64)
         self._wait = np.array([pair.wait for pair in pairs])
         sources: tuple[Source, ...] = ("futures", "similar jobs")
-        self._median = {it: self._each(it, lambda sample: quantile(sample, 0.5)) for it in sources}
+        self._median = {it: np.array([quantile(pair.of(it), 0.5) for pair in pairs]) for it in sources}
         self._raw = {
-            (it, level): np.stack(
-                [
-                    self._each(it, lambda sample, level=level, end=end: raw_interval(sample, level)[end])
-                    for end in (0, 1)
-                ]
-            )  # type: ignore[misc]
+            (it, level): np.array([raw_interval(pair.of(it), level) for pair in pairs]).reshape(-1, 2).T
             for it in sources
             for level in LEVELS
         }
@@ -217,9 +212,6 @@ class Calibration:
                     for level, it in found.intervals.items()
                 }
                 heapq.heappush(self._pending, (pair.at + min(pair.wait, horizon), i, sides))
-
-    def _each(self, source: Source, of: Callable[[FloatArray], float]) -> FloatArray:
-        return np.array([of(pair.of(source)) for pair in self.pairs])
 
     def known(self, at: int) -> int:
         """Return the number of pairs whose truth is known at a moment."""

@@ -254,13 +254,14 @@ class FutureModel:
 
     def run_times(self, share: FloatArray, value: FloatArray, common: FloatArray) -> IntArray:
         """Return the run times of the jobs of the state for uniforms of jobs and groups."""
-        u = np.where(share < DEPENDENCE, common[self._group], value)
+        u: FloatArray = np.where(share < DEPENDENCE, common[self._group], value)
         limit, elapsed = self.jobs.limit, self.jobs.elapsed
-        free = elapsed + 1 + (u * np.maximum(limit - elapsed, 1)).astype(np.int64)
+        free: IntArray = elapsed + 1 + (u * np.maximum(limit - elapsed, 1)).astype(np.int64)
         if not len(self._values):
             return free
         at = np.minimum(self._first + (u * self._counts).astype(np.int64), len(self._values) - 1)
-        return np.where(self._counts > 0, self._values[at], free)
+        found: IntArray = np.where(self._counts > 0, self._values[at], free)
+        return found
 
     def arrival_runs(self, rows: IntArray, u: FloatArray) -> IntArray:
         """Return the run times of copied jobs: their own if they have ended, else drawn."""

@@ -81,7 +81,11 @@ class FutureRuns:
         runtime[: self._many] = self._run_us(future.run)
         runtime[later] = self._run_us(future.arrival_run)
         rows = np.concatenate([np.arange(len(self._state.running), self._many), later])
-        return repeated.starts(runtime, rows, np.maximum(self._all.submit[rows], 0), asked, until)
+        at = np.maximum(self._all.submit[rows], 0)
+        if self._state.enters is not None:
+            order = np.argsort(at, kind="stable")
+            rows, at = rows[order], at[order]
+        return repeated.starts(runtime, rows, at, asked, until)
 
     def _run_us(self, run: IntArray) -> IntArray:
         return np.maximum(run, 1) * MICROSECOND

@@ -31,6 +31,10 @@ class State:
         Elapsed time of the running jobs, whole microseconds.
     places : sequence of Placement or None
         Their places; None on a pool of cores.
+    enters : (m,) int64, optional
+        When waiting jobs enter the queue, whole microseconds from the moment on, for those that do so later.
+    conditions : Beginning, optional
+        Dependencies between jobs, whose numbers are those of running jobs, then waiting ones.
     """
 
     at: int
@@ -38,6 +42,8 @@ class State:
     waiting: IntArray
     elapsed: IntArray
     places: Sequence[Placement | None]
+    enters: IntArray | None = None
+    conditions: Beginning | None = None
 
     @classmethod
     def of(
@@ -82,6 +88,9 @@ class State:
         found = log.select(rows)
         submit = found.submit - self.at * MICROSECOND
         submit[len(rows) - len(later) :] = at
+        if self.enters is not None:
+            waiting = slice(many, many + len(self.enters))
+            submit[waiting] = np.where(self.enters > 0, self.enters, submit[waiting])
         estimate = found.estimate.copy()
         estimate[:many] = with_time_left(estimate[:many], self.elapsed)
         changed: dict[str, Any] = {"submit": submit, "estimate": estimate, "logged": {}}
@@ -91,7 +100,8 @@ class State:
     @property
     def beginning(self) -> Beginning:
         """The running jobs in place, for `gridsim.world.World`."""
-        return Beginning(list(zip(self.elapsed.tolist(), self.places, strict=True)))
+        running = list(zip(self.elapsed.tolist(), self.places, strict=True))
+        return replace(self.conditions or Beginning(), running=running)
 
 
 def _places(allocations: Allocations, running: IntArray, now: int) -> list[Placement | None]:
