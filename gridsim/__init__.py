@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gridsim.errors import GridsimError as GridsimError
     from gridsim.errors import InputError as InputError
     from gridsim.errors import PolicyError as PolicyError
+    from gridsim.forecasts.answers import backtest_forecasts as backtest_forecasts
+    from gridsim.forecasts.answers import forecast as forecast
     from gridsim.model.capacity import NodeGroup as NodeGroup
     from gridsim.model.demand import Demand as Demand
     from gridsim.model.demand import Demands as Demands
@@ -61,10 +63,12 @@ _HOME = {
     "Scenario": "scenario",
     "Workload": "model.workload",
     "World": "world",
+    "backtest_forecasts": "forecasts.answers",
     "calibrate": "questions.calibrate",
     "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
     "explain": "ask",
+    "forecast": "forecasts.answers",
     "quote": "ask",
     "read_workload": "workload.read",
     "read_slurm_state": "workload.slurm_state",

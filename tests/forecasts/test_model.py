@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.forecast.model import FutureModel, History, Jobs, drawn
+from gridsim.forecasts.model import FutureModel, History, Jobs, drawn
 from gridsim.model.time import NEVER
 
 GOLDEN = Path(__file__).parent / "golden"

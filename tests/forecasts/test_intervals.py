@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridsim.forecast.intervals import LEVELS, Calibration, Pair, calibrated, corrections, loss, quantile, raw_interval
+from gridsim.forecasts.intervals import LEVELS, Calibration, Pair, calibrated, corrections, loss, quantile, raw_interval
 
 GOLDEN = Path(__file__).parent / "golden"
 

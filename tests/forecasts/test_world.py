@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridsim.forecast.state import State
+from gridsim.forecasts.state import State
 from gridsim.model.cluster_state import ClusterState
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform

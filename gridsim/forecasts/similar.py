@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.forecast.model import History
+from gridsim.forecasts.model import History
 from gridsim.model.time import NEVER, FloatArray, IntArray
 
 LAST, AMONG = 500, 2000

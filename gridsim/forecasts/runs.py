@@ -11,8 +11,8 @@ import numpy as np
 
 from gridsim.engine.repeated_runs import RepeatedRuns
 from gridsim.entities.starting_point import with_time_left
-from gridsim.forecast.model import Future, FutureModel
-from gridsim.forecast.state import State
+from gridsim.forecasts.model import Future, FutureModel
+from gridsim.forecasts.state import State
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.forecast.intervals import (
+from gridsim.forecasts.intervals import (
     CALIBRATION,
     FEWEST,
     LEVELS,

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridsim.forecast.model import Future, FutureModel, History
-from gridsim.forecast.runs import FutureRuns, Machine
-from gridsim.forecast.state import State
+from gridsim.forecasts.model import Future, FutureModel, History
+from gridsim.forecasts.runs import FutureRuns, Machine
+from gridsim.forecasts.state import State
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload

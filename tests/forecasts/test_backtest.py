@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.forecast.backtest import Backtest
-from gridsim.forecast.intervals import Pair
+from gridsim.forecasts.backtest import Backtest
+from gridsim.forecasts.intervals import Pair
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError
-from gridsim.forecast.backtest import Backtest
-from gridsim.forecast.forecaster import Ask, Forecaster, Options, Source
-from gridsim.forecast.intervals import FEWEST, LEVELS, Calibration, Judged, Pair, quantile, raw_interval
-from gridsim.forecast.model import WEEK
-from gridsim.forecast.runs import Machine
-from gridsim.forecast.state import State
+from gridsim.forecasts.answer import Answer, JobForecast
+from gridsim.forecasts.backtest import Backtest
+from gridsim.forecasts.forecaster import Ask, Forecaster, Options, Source
+from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, Judged, Pair, raw_interval
+from gridsim.forecasts.model import WEEK
+from gridsim.forecasts.runs import Machine
+from gridsim.forecasts.state import State
 from gridsim.model.cluster_state import ClusterState
-from gridsim.model.dates import Calendar, calendar_of
+from gridsim.model.dates import calendar_of
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
@@ -28,8 +29,10 @@ from gridsim.policy.capabilities import uses_run_times
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import name_of
 from gridsim.policy.site_policy import machine as machine_for
+from gridsim.scenario import jobs_of
 from gridsim.simulation import run
 from gridsim.workers import Workers, crew
+from gridsim.workload.read import Paths
 
 LEAST_FUTURES = 19
 """Fewest futures of a forecast with a limited time."""
@@ -41,123 +44,6 @@ _UNMODELLED = ("Assoc", "QOS", "MaxJobs")
 """Beginnings of Slurm's reasons that name a limit which no policy but Slurm's models."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class JobForecast:
-    """Forecast of one job; waits are seconds from the moment on, infinite beyond the horizon.
-
-    Attributes
-    ----------
-    job : str
-        Its id.
-    cores : int
-        Its cores.
-    limit, waited : float
-        Its limit, and how long it has waited, s.
-    sample : (k,) float64
-        Sorted waits of the source.
-    intervals : mapping of float to (float, float)
-        Interval of each level; calibrated if *pairs* is not 0.
-    pairs, known : int
-        Number of earlier forecasts that calibrate it, and of those that there are.
-    source : str
-        ``futures``, or ``similar jobs``.
-    requested : float
-        Wait if all jobs run for their limits and no others arrive.
-    observed : mapping of float to (int, int)
-        Hits and number of the last judged forecasts of each level.
-    remark : str
-        Begin time or dependency of the job.
-    not_modelled : str
-        Limit that blocks the job and is not modelled; empty if there is none.
-    slurm : float or None
-        Wait by Slurm's own estimate, if the state has one.
-    """
-
-    job: str
-    cores: int
-    limit: float
-    waited: float
-    sample: FloatArray
-    intervals: Mapping[float, tuple[float, float]]
-    pairs: int
-    known: int
-    source: str
-    requested: float
-    observed: Mapping[float, tuple[int, int]] = field(default_factory=dict)
-    remark: str = ""
-    not_modelled: str = ""
-    slurm: float | None = None
-
-    @property
-    def median(self) -> float:
-        """Median wait, infinite if more than half of the futures are beyond the horizon."""
-        return quantile(self.sample, 0.5)
-
-    @property
-    def at_once(self) -> bool:
-        """Whether the job starts at the moment in all futures."""
-        return self.source == "futures" and float(self.sample[-1]) == 0.0
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Forecasts at a moment.
-
-    Attributes
-    ----------
-    at : float
-        The moment, s of the clock.
-    calendar : Calendar or None
-        Dates of the clock.
-    policy, state : str
-        Policy, and origin of the state: ``simulated``, ``recorded`` or ``live``.
-    machine, running, busy, waiting : int
-        Cores of the machine, running jobs and their cores, and waiting jobs.
-    jobs : sequence of JobForecast
-        The jobs in question, by median.
-    left_out : mapping of str to str
-        Jobs without a forecast, with the reason.
-    notes : sequence of str
-        What is assumed, and what is not modelled.
-    futures, horizon, seed : int
-        Number of futures, horizon (s) and seed.
-    samples : (k, n) float64
-        Waits in each future, by job of `jobs`.
-    """
-
-    at: float
-    calendar: Calendar | None
-    policy: str
-    state: str
-    machine: int
-    running: int
-    busy: int
-    waiting: int
-    jobs: Sequence[JobForecast]
-    left_out: Mapping[str, str]
-    notes: Sequence[str]
-    futures: int
-    horizon: int
-    seed: int
-    samples: FloatArray
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON types; times beyond the horizon are None."""
-        found = {name: value for name, value in asdict(self).items() if name not in ("samples", "jobs", "calendar")}
-        return {**found, "jobs": [_written(self, it) for it in self.jobs]}
-
-
-def _written(answer: Answer, it: JobForecast) -> dict[str, Any]:
-    def end(value: float | None) -> float | None:
-        return None if value is None or not math.isfinite(value) else value
-
-    intervals = {f"{level:.0%}": [end(low), end(high)] for level, (low, high) in it.intervals.items()}
-    more = {"median": end(it.median), "requested": end(it.requested), "slurm": end(it.slurm), "intervals": intervals}
-    more["observed"] = {f"{level:.0%}": list(hits) for level, hits in it.observed.items()}
-    names = ("job", "cores", "limit", "waited", "pairs", "known", "source", "remark", "not_modelled")
-    return {**{name: getattr(it, name) for name in names}, **more}
 
 
 class Asked(NamedTuple):
@@ -191,7 +77,7 @@ class _Moment(NamedTuple):
 
 
 def forecast(
-    log: Workload | ClusterState,
+    log: Workload | Paths | ClusterState,
     *,
     at: float | None = None,
     job: int | str | None = None,
@@ -214,7 +100,7 @@ def forecast(
 
     Parameters
     ----------
-    log : Workload or ClusterState
+    log : Workload, path or ClusterState
         The log, or the live state of a cluster.
     at : float, optional
         The moment, seconds of the log's clock; for a state that of the state.
@@ -265,6 +151,7 @@ def forecast(
     if isinstance(log, ClusterState):
         found = _of_state(log, history, policy, platform, run_options, Options(source="recorded", **how))
     else:
+        log = jobs_of(log, [make_policy(policy)])
         found = _of_log(log, at, new, policy, platform, run_options, Options(source=state or _source(log), **how))
     _check_history(found, arrivals)
     asked = _asked(found, job if new is None else found.ids[-1])
@@ -273,7 +160,8 @@ def forecast(
     sample = _sample(found, asked, workers)
     ask: Ask = "pending" if new is None else "new"
     calibration = _calibration(found, ask, workers, progress) if calibrate else None
-    return _answer(found, asked, sample, calibration, make_policy(policy))
+    label = policy if isinstance(policy, str) else name_of(make_policy(policy))
+    return _answer(found, asked, sample, calibration, label)
 
 
 def _source(log: Workload) -> Source:
@@ -452,7 +340,7 @@ def _answer(
     asked: Sequence[int],
     sample: FloatArray,
     calibration: tuple[Calibration, Forecaster] | None,
-    policy: Any,
+    policy: str,
 ) -> Answer:
     forecaster, state, options = found.forecaster, found.state, found.forecaster.options
     runs = forecaster.runs(state, model := forecaster.model(state))
@@ -488,7 +376,7 @@ def _answer(
     return Answer(
         float(state.at),
         calendar_of(forecaster.log.provenance),
-        name_of(policy),
+        policy,
         "live" if found.known is not None else options.source,
         forecaster.machine.platform.cores,
         len(state.running),
@@ -516,8 +404,8 @@ def _of_known(found: _Moment, place: int) -> tuple[str, str, float | None]:
     return blocked, remark, None if job.slurm_start is None else float(max(job.slurm_start - found.known.at, 0))
 
 
-def backtest(
-    log: Workload,
+def backtest_forecasts(
+    log: Workload | Paths,
     *,
     policy: Any = "easy",
     platform: Platform | None = None,
@@ -536,7 +424,7 @@ def backtest(
 
     Parameters
     ----------
-    log : Workload
+    log : Workload or path
         The log.
     policy, platform, state, futures, horizon, seed, options, arrivals, workers, progress
         As for `forecast`.
@@ -556,6 +444,7 @@ def backtest(
         If the log is too short for judged forecasts.
     """
     how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed, "arrivals": arrivals}
+    log = jobs_of(log, [make_policy(policy)])
     made = Options(source=state or _source(log), **how)
     forecaster = forecaster_of(log, policy, platform, options or Run(), made)
     pairs = forecaster.pairs(forecaster.judged(moments, ask), workers=workers, progress=progress, keep=True)
