@@ -125,6 +125,9 @@ class FutureRuns:
         runtime = self._run_us(np.concatenate([future.run, future.arrival_run]))
         beginning, options = self._state.beginning, replace(options, until=None)
         world = World(replace(workload, runtime=runtime), platform, policy, options, max_jobs=0, beginning=beginning)
-        world.complete()
+        if self._state.conditions is None:
+            world.complete()
+        else:  # some jobs may never start
+            world.env.run(None if until >= NEVER - 1 else until + 1)
         found = world.outcome.start[asked]
         return np.where(found <= until, found, NEVER)
