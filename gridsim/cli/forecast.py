@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.forecasts.answers import backtest_forecasts, forecast
+    from gridsim.forecasts.forecaster import MOMENTS
     from gridsim.policy.presets import SITE, of_site
     from gridsim.policy.presets import policy as make_policy
     from gridsim.questions.quote import LABELS, owned
@@ -51,8 +52,9 @@ def run(args: argparse.Namespace) -> int:
     if args.log:
         log, platform = source.load(args, options, [make_policy(policy)], usual={"still-waiting": "repair"})
         tell(source.summary_lines(log, platform), where)
-    with JobsProgress() as progress, _workers(args, log, progress) as team:
-        how |= {"workers": team, "progress": lambda made, many: progress.say(f"earlier forecasts: {made} of {many}")}
+    progress = JobsProgress(args.moments if args.backtest else MOMENTS)
+    with _workers(args, log, progress) as team, progress:
+        how |= {"workers": team, "progress": lambda made, many: progress.show("earlier forecasts", made)}
         if args.backtest:
             if log is None:
                 raise InputError("needs a log; expected a job log", field="backtest")

@@ -234,10 +234,10 @@ class Forecaster:
         parts = [new[first : first + _PART] for first in range(0, len(new), _PART)]
         with crew(workers, share=(self,)) as hands:
             answers = [hands.submit(_pairs_of, self, part) for part in parts]
-            for part, answer in zip(parts, answers, strict=True):
+            for many, (part, answer) in enumerate(zip(parts, answers, strict=True)):
                 kept |= zip(part, answer.result(), strict=True)
                 if progress is not None:
-                    progress(len(kept), len(kept) + len(new))
+                    progress(many * _PART + len(part), len(new))
         if keep and new:
             write_checkpoint(self.kept_file, self._key, kept)
         return [kept[question] for question in questions]

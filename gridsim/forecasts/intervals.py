@@ -86,16 +86,16 @@ def corrections(
     horizon : float
         Waits above it are infinite.
     """
-    late = wait > horizon
-    sides = scaled(low) - scaled(np.minimum(wait, horizon)), np.where(late, np.inf, scaled(wait)) - scaled(high)
+    late, beyond = wait > horizon, np.isinf(high)
+    above = scaled(np.minimum(wait, horizon)) - scaled(np.minimum(high, horizon))
+    sides = (
+        scaled(np.minimum(low, horizon)) - scaled(np.minimum(wait, horizon)),
+        np.where(late, np.where(beyond, 0.0, np.inf), above),
+    )
     found = []
     for scores, share in zip(sides, misses, strict=True):
         rank = math.ceil(round((len(scores) + 1) * (1 - share), 9))
-        found.append(
-            math.inf
-            if rank > len(scores)
-            else float(np.sort(np.nan_to_num(scores, nan=0.0, posinf=np.inf, neginf=-np.inf))[rank - 1])
-        )
+        found.append(math.inf if rank > len(scores) else float(np.sort(scores)[rank - 1]))
     return found[0], found[1]
 
 
