@@ -31,6 +31,8 @@ class Beginning:
         Dependencies of jobs, by row; a job without a run of its predecessor never enters the queue.
     any_one : frozenset of int
         Rows of jobs for which one of their dependencies is enough.
+    past : sequence of (int, int, int)
+        Jobs that have ended, by end: user, run time, and end (not above 0), whole microseconds. Predictors learn them.
     throttles : mapping of int to (int, int)
         Array of a job, by row, and the greatest number of its tasks that are in the queue or run.
     """
@@ -39,6 +41,7 @@ class Beginning:
     after: Mapping[int, Sequence[Condition]] = field(default_factory=dict)
     any_one: frozenset[int] = frozenset()
     throttles: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    past: Sequence[tuple[int, int, int]] = ()
 
     @property
     def withheld(self) -> bool:
@@ -116,3 +119,15 @@ class Dependents:
         others = (other for other, (of, _) in self._of.throttles.items() if of == array)
         active = [other for other in others if other in self._released and self._outcome.state[other] != DONE]
         return len(active) < most
+
+
+def begin_at(
+    beginning: Beginning, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome
+) -> None:
+    """Fill the machine and the scheduler of a cluster with the running jobs of a state, before anything is decided."""
+    if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
+        cluster.scheduler.recall(beginning.past)
+    for row, (elapsed, placement) in enumerate(beginning.running):
+        cluster.install(row, elapsed, placement)
+    if beginning.withheld:
+        Dependents(env, instant, root, cluster, outcome, beginning)

@@ -25,6 +25,8 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import when
+from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.presets import policy as make_policy
 from gridsim.simulation import with_job
 from gridsim.workers import Workers, crew
 
@@ -142,7 +144,9 @@ class Forecaster:
 
     def state(self, at: int) -> State:
         """Return the state at a moment, s."""
-        return State.of(at, self.log.submit, self._start, self._end, self._allocations)
+        found = State.of(at, self.log.submit, self._start, self._end, self._allocations)
+        predicts = capabilities_of(make_policy(self.machine.policy)).predicts
+        return found.with_past(self.log, self._start, self._end) if predicts else found
 
     def model(self, state: State) -> FutureModel:
         """Return the model of the future at a state."""

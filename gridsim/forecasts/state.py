@@ -16,6 +16,9 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Placement
 
+RECALLED = 20
+"""Number of ended jobs of each user that policies with predictions learn."""
+
 
 @dataclass(frozen=True)
 class State:
@@ -35,6 +38,8 @@ class State:
         When waiting jobs enter the queue, whole microseconds from the moment on, for those that do so later.
     conditions : Beginning, optional
         Dependencies between jobs, whose numbers are those of running jobs, then waiting ones.
+    past : sequence of (int, int, int)
+        Jobs that have ended, for policies that predict run times: user, run time and end, as of `Beginning`.
     """
 
     at: int
@@ -44,6 +49,7 @@ class State:
     places: Sequence[Placement | None]
     enters: IntArray | None = None
     conditions: Beginning | None = None
+    past: Sequence[tuple[int, int, int]] = ()
 
     @classmethod
     def of(
@@ -101,7 +107,30 @@ class State:
     def beginning(self) -> Beginning:
         """The running jobs in place, for `gridsim.world.World`."""
         running = list(zip(self.elapsed.tolist(), self.places, strict=True))
-        return replace(self.conditions or Beginning(), running=running)
+        return replace(self.conditions or Beginning(), running=running, past=self.past)
+
+    def with_past(self, log: Workload, start: IntArray, end: IntArray) -> State:
+        """Return the state with the ended jobs that predictions depend on.
+
+        These are those that ended since the first submission of a job of the state, and the last `RECALLED` before.
+        """
+        now, users = self.at * MICROSECOND, log.labels.get("user")
+        if users is None:
+            return self
+        first = log.submit[np.concatenate([self.running, self.waiting])].min(initial=now)
+        ended = np.flatnonzero((end <= now) & (start < NEVER))
+        ended = ended[np.argsort(end[ended], kind="stable")]
+        last: dict[int, list[int]] = {}
+        for row, user in zip(ended[::-1].tolist(), users[ended][::-1].tolist(), strict=True):
+            own = last.setdefault(user, [])
+            if end[row] > first or len(own) < RECALLED or end[own[-RECALLED]] > first:
+                own.append(row)
+        rows = np.array(sorted(row for own in last.values() for row in own), dtype=np.int64)
+        rows = rows[np.argsort(end[rows], kind="stable")]
+        ran = (end - start)[rows]
+        return replace(
+            self, past=list(zip(users[rows].tolist(), ran.tolist(), (end[rows] - now).tolist(), strict=True))
+        )
 
 
 def _places(allocations: Allocations, running: IntArray, now: int) -> list[Placement | None]:
