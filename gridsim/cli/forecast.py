@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
             how |= {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
             return _tell_backtest(args, backtest_forecasts(log, **how))
         how |= {"job": args.job, "calibrate": not args.no_calibration, "at_most": args.at_most}
+        how |= {"instead": args.instead or (), "every_shape": args.shapes, "until_empty": args.until_empty}
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])

@@ -11,6 +11,43 @@ from gridsim.forecasts.intervals import quantile
 from gridsim.model.dates import Calendar
 from gridsim.model.time import FloatArray
 
+EARLIER, CLEARLY = 60.0, 0.9
+"""Time, s, by which a start must be earlier, and share of the futures from which this is stated."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Another shape of a job, in the futures of the original one.
+
+    Attributes
+    ----------
+    cores : int
+        Its cores.
+    limit : float
+        Its limit, s.
+    median : float
+        Median wait, s; infinite beyond the horizon.
+    earlier, futures : int
+        Number of futures in which it starts at least 60 s earlier, and of all.
+    difference : float
+        Median of the time by which it starts earlier, s.
+    killed : float
+        Share of the candidates of its run time that exceed the limit.
+    """
+
+    cores: int
+    limit: float
+    median: float
+    earlier: int
+    futures: int
+    difference: float
+    killed: float
+
+    @property
+    def clearly(self) -> bool:
+        """Whether it starts earlier in enough futures to state so."""
+        return self.earlier >= CLEARLY * self.futures
+
 
 @dataclass(frozen=True)
 class JobForecast:
@@ -94,6 +131,10 @@ class Answer:
         Number of futures, horizon (s) and seed.
     samples : (k, n) float64
         Waits in each future, by job of `jobs`.
+    shapes : sequence of Shape
+        Other shapes of the only job.
+    empty : tuple of (k,) float64, optional
+        Sorted times until no job of the present queue waits, and until no job waits at all, s.
     """
 
     at: float
@@ -111,19 +152,25 @@ class Answer:
     horizon: int
     seed: int
     samples: FloatArray
+    shapes: Sequence[Shape] = ()
+    empty: tuple[FloatArray, FloatArray] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON types; times beyond the horizon are None."""
         found = {name: value for name, value in asdict(self).items() if name not in ("samples", "jobs", "calendar")}
-        return {**found, "jobs": [_written(self, it) for it in self.jobs]}
+        for shape in found["shapes"]:
+            shape["median"] = shape["median"] if math.isfinite(shape["median"]) else None
+        empty = None if self.empty is None else [[_end(it) for it in sample.tolist()] for sample in self.empty]
+        return {**found, "empty": empty, "jobs": [_written(it) for it in self.jobs]}
 
 
-def _written(answer: Answer, it: JobForecast) -> dict[str, Any]:
-    def end(value: float | None) -> float | None:
-        return None if value is None or not math.isfinite(value) else value
+def _end(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
-    intervals = {f"{level:.0%}": [end(low), end(high)] for level, (low, high) in it.intervals.items()}
-    more = {"median": end(it.median), "requested": end(it.requested), "slurm": end(it.slurm), "intervals": intervals}
+
+def _written(it: JobForecast) -> dict[str, Any]:
+    intervals = {f"{level:.0%}": [_end(low), _end(high)] for level, (low, high) in it.intervals.items()}
+    more = {"median": _end(it.median), "requested": _end(it.requested), "slurm": _end(it.slurm), "intervals": intervals}
     more["observed"] = {f"{level:.0%}": list(hits) for level, hits in it.observed.items()}
     names = ("job", "cores", "limit", "waited", "pairs", "known", "source", "remark", "not_modelled")
     return {**{name: getattr(it, name) for name in names}, **more}

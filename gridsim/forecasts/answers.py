@@ -18,9 +18,12 @@ from gridsim.forecasts.forecaster import Ask, Forecaster, Options, Source
 from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, Judged, Pair, raw_interval
 from gridsim.forecasts.model import WEEK
 from gridsim.forecasts.runs import Machine
+from gridsim.forecasts.shapes import shapes, shapes_of
+from gridsim.forecasts.shapes import until_empty as when_empty
 from gridsim.forecasts.state import State
 from gridsim.model.cluster_state import ClusterState
 from gridsim.model.dates import calendar_of
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
@@ -93,6 +96,9 @@ def forecast(
     arrivals: bool = True,
     calibrate: bool = True,
     at_most: float | None = None,
+    instead: Sequence[str] = (),
+    every_shape: bool = False,
+    until_empty: bool = False,
     workers: int | Workers = 1,
     progress: Progress | None = None,
 ) -> Answer:
@@ -126,6 +132,12 @@ def forecast(
         Whether earlier forecasts are made, which calibrate this one.
     at_most : float, optional
         Time for the futures, s; it chooses their number.
+    instead : sequence of str
+        Another shape of the only job: ``cores=48``, ``walltime=1h``.
+    every_shape : bool
+        Whether to try parts of its cores and of its limit.
+    until_empty : bool
+        Whether to forecast when the queue is empty.
     workers : int or Workers
         Number of processes; results do not depend on it.
     progress : callable, optional
@@ -161,7 +173,13 @@ def forecast(
     ask: Ask = "pending" if new is None else "new"
     calibration = _calibration(found, ask, workers, progress) if calibrate else None
     label = policy if isinstance(policy, str) else name_of(make_policy(policy))
-    return _answer(found, asked, sample, calibration, label)
+    answer = _answer(found, asked, sample, calibration, label)
+    if instead or every_shape:
+        if len(asked) != 1:
+            raise InputError("is for one job; expected a job, or the cores of a new one", field="instead")
+        tried = shapes_of(answer.jobs[0].cores, answer.jobs[0].limit, instead, every=every_shape)
+        answer = replace(answer, shapes=shapes(found.forecaster, found.state, asked[0], tried))
+    return replace(answer, empty=when_empty(found.forecaster, found.state)) if until_empty else answer
 
 
 def _source(log: Workload) -> Source:
@@ -200,13 +218,16 @@ def _of_log(
 ) -> _Moment:
     if not len(log):
         raise InputError("has no jobs, so there is no state to start from", path=log.provenance.get("source"))
-    earlier = forecaster_of(log, policy, platform, run_options, options)
+    # Windows and failures are those of the futures: earlier forecasts are made, and the state is reached, without them.
+    earlier = forecaster_of(log, policy, platform, replace(run_options, failures=None), options)
     last = int(log.submit[-1]) // MICROSECOND
     moment = last if at is None else int(at)
     if not int(log.submit[0]) // MICROSECOND <= moment or moment > int(earlier.last_event):
         first = int(log.submit[0]) // MICROSECOND
         raise InputError(f"is {moment} s; expected {first} to {int(earlier.last_event)} s, the log", field="at")
     forecaster = earlier if new is None else earlier.with_job(new.cores, new.walltime, new.labels, moment)
+    if run_options.failures is not None:
+        forecaster = forecaster.with_options(run_options)
     state = forecaster.state(moment)
     overfull = "the running jobs hold more cores than the machine has, which is enlarged here"
     notes = [overfull] * forecaster.overfull(state)
@@ -227,11 +248,12 @@ def _of_state(
     """Return the moment of a live state; jobs of the history that run or wait are those of the state."""
     start = StartingPoint.of(known)
     n, many = len(start.jobs), len(start.beginning.running)
-    if start.windows:
-        failures = run_options.failures
-        run_options = replace(run_options, failures=start.with_windows(failures))
     origin = known.at if history is None or history.epoch is None else int(history.epoch)
     at = known.at - origin
+    if start.windows:
+        found = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
+        failures = run_options.failures or Failures()
+        run_options = replace(run_options, failures=replace(failures, windows=(*failures.windows, *found)))
     past = start.jobs.select(slice(0)) if history is None else _ended(history, at)
     log, rows = start.after(past, at)
     begin: IntArray = np.full(len(log), NEVER, dtype=np.int64)

@@ -25,6 +25,7 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import when
+from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.simulation import with_job
@@ -121,6 +122,12 @@ class Forecaster:
         found.options = replace(self.options, futures=futures)
         return found
 
+    def with_options(self, options: Run) -> Forecaster:
+        """Return the same with other options of the runs, such as windows."""
+        found = copy.copy(self)
+        found.machine = self.machine._replace(options=options)
+        return found
+
     def why_not_waiting(self, name: str, state: State) -> str:
         """Return what a job does at a moment if it does not wait."""
         rows = np.flatnonzero(self.log.job.astype(str) == name)
@@ -159,13 +166,17 @@ class Forecaster:
 
     def _machine_for(self, state: State) -> Machine:
         platform, held = self.machine.platform, int(self.log.cores[state.running].sum())
+        machine, failures = self.machine, self.machine.options.failures
+        if failures is not None:
+            ahead = replace(failures, windows=[it for it in map(state.ahead, failures.windows) if it is not None])
+            machine = machine._replace(options=replace(machine.options, failures=ahead))
         if held <= platform.cores or any(cluster.nodes for cluster in platform.clusters()):
-            return self.machine
-        return self.machine._replace(platform=type(platform).single(held))
+            return machine
+        return machine._replace(platform=type(platform).single(held))
 
     def overfull(self, state: State) -> bool:
         """Return whether the running jobs hold more cores than the machine has."""
-        return self._machine_for(state) is not self.machine
+        return self._machine_for(state).platform is not self.machine.platform
 
     def sample(self, state: State, asked: Sequence[int], futures: Iterable[int] | None = None) -> FloatArray:
         """Return waits of some waiting jobs from the moment on, s, a row for each future; infinite beyond the horizon.

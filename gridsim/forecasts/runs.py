@@ -70,6 +70,19 @@ class FutureRuns:
         found = self._starts(future, len(self._state.running) + np.asarray(asked, dtype=np.int64), NEVER - 1)
         return np.where(found < NEVER, -(-found // MICROSECOND), NEVER)
 
+    def queue(self, future: Future) -> tuple[IntArray, IntArray]:
+        """Return when all jobs of a future enter the queue, and their starts, whole microseconds from the moment on."""
+        running = len(self._state.running)
+        if self._repeated is None:
+            rows = running + np.arange(len(self._state.waiting) + len(future.at))
+        else:
+            later = [self._positions[key] for key in future.weeks]
+            rows = np.concatenate([np.arange(running, self._many), *later])
+        enters = (
+            np.zeros(len(self._state.waiting), dtype=np.int64) if self._state.enters is None else self._state.enters
+        )
+        return np.concatenate([enters, future.at * MICROSECOND]), self._starts(future, rows)
+
     def _starts(self, future: Future, asked: IntArray, until: int | None = None) -> IntArray:
         until = self._model.horizon * MICROSECOND if until is None else until
         repeated = self._repeated

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gridsim.forecasts.answer import Answer, JobForecast
+from gridsim.forecasts.answer import Answer, JobForecast, Shape
 from gridsim.forecasts.backtest import BASELINES, Backtest
-from gridsim.forecasts.intervals import FEWEST, LEVELS
+from gridsim.forecasts.intervals import FEWEST, LEVELS, quantile, raw_interval
 from gridsim.number_formatting import clock, counted, duration, listed, number, percent
 from gridsim.report.text_table import WIDTH, sheet
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _ROUNDED = ((2 * 3600, 60), (12 * 3600, 300), (48 * 3600, 900), (math.inf, 3600))
 """Waits below which times are rounded to these steps, s."""
+
+_EMPTY = ("no job of the present queue waits", "no job waits at all")
 
 SIMILAR = """The simulation of the queue does not predict this site's starts better than the waits of similar jobs. \
 The forecast uses these waits."""
@@ -100,7 +102,25 @@ def sentences(answer: Answer) -> Iterator[str]:
     if len(answer.jobs) > 1:
         for blocked in sorted({job.not_modelled for job in answer.jobs if job.not_modelled}):
             yield f"Not modelled: {blocked} ({listed([it.job for it in answer.jobs if it.not_modelled == blocked])})."
+    for shape in answer.shapes:
+        yield shape_sentence(answer, answer.jobs[0], shape)
+    for what, sample in zip(_EMPTY, answer.empty or (), strict=False):
+        ends = zip(raw_interval(sample, 0.9), (False, True), strict=True)
+        span = " – ".join(_short(answer, end, up=up) for end, up in ends)
+        yield f"From {_short(answer, quantile(sample, 0.5))} on {what} (median; 90 %: {span}; not calibrated)."
     yield from (f"Job {job} has no forecast: {why}." for job, why in answer.left_out.items())
+
+
+def shape_sentence(answer: Answer, job: JobForecast, shape: Shape) -> str:
+    """Return whether another shape of a job starts earlier, as a sentence."""
+    parts = [f"{counted(shape.cores, 'core')} instead of {job.cores}"] * (shape.cores != job.cores)
+    parts += [f"{duration(shape.limit)} instead of {duration(job.limit)}"] * (shape.limit != job.limit)
+    often = f"in {shape.earlier} of {shape.futures} futures"
+    name, median = listed(parts), _short(answer, shape.median)
+    verb = f"starts earlier {often}, by {duration(shape.difference)} (median)"
+    found = verb if shape.clearly else f"starts at least 1 min earlier only {often}"
+    killed = f"; {percent(shape.killed)} of similar runs would exceed the limit" * (shape.killed > 0)
+    return f"{name} {found}; median {median}{killed}."
 
 
 def table(answer: Answer, width: int = WIDTH) -> RenderableType:
