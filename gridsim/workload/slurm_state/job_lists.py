@@ -139,7 +139,7 @@ _NAME = re.compile(r"^(JobId=\d+ (?:Array\S+ )*)JobName=.*?( UserId=\S+\(\d+\) G
 
 def _shown(path: Path) -> _Lines:
     text = _NAME.sub(lambda found: found[1] + "\n" * found[0].count("\n") + found[2], "\n".join(lines_of(path)))
-    for line, words in first_words(path, text.split("\n"), "JobId", "scontrol -a -o show job"):
+    for line, words in show_records(path, text.split("\n"), "JobId", "scontrol -a -o show job"):
         for key in ("JobId", "UserId", "JobState", "SubmitTime", "NumCPUs"):
             if key not in words:
                 message = "is missing; the list was cut, or is not the output of scontrol -a -o show job"
@@ -148,7 +148,7 @@ def _shown(path: Path) -> _Lines:
         yield line, {"AllocTRES": tres, "ReqTRES": tres} | words | {"UserId": words["UserId"].partition("(")[0]}
 
 
-def first_words(path: Path, lines: list[str], first: str, command: str) -> _Lines:
+def show_records(path: Path, lines: list[str], first: str, command: str) -> _Lines:
     """Yield the records of the output of `scontrol`; of a repeated key, the first value counts."""
     return ((line, dict(reversed(pairs))) for line, pairs in records(path, lines, first, command))
 

@@ -17,7 +17,7 @@ from gridsim.model.site_file.syntax import ConfLine
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.workload.formats.stream import packed_file
 from gridsim.workload.problems import Problems
-from gridsim.workload.slurm_state.job_lists import first_words, lines_of, split_lines
+from gridsim.workload.slurm_state.job_lists import lines_of, show_records, split_lines
 
 _DOWN = ("DOWN", "FAIL", "ERROR", "FUTURE", "UNK", "NOT_RESPONDING", "NO_RESPOND")
 
@@ -25,7 +25,7 @@ _DOWN = ("DOWN", "FAIL", "ERROR", "FUTURE", "UNK", "NOT_RESPONDING", "NO_RESPOND
 def _shown(folder: Path, name: str, first: str, command: str) -> Iterator[ConfLine]:
     """Yield the records of a file with the output of `scontrol`; none if there is no such file."""
     if (path := packed_file(folder, name)) is not None:
-        for number, words in first_words(path, lines_of(path), first, f"scontrol show {command}"):
+        for number, words in show_records(path, lines_of(path), first, f"scontrol show {command}"):
             yield ConfLine(path, number, words)
 
 
