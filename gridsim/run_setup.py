@@ -77,6 +77,8 @@ def set_up(
         workload.require_rigid("a model of users' reactions supports jobs of one task only", field="users")
     policy = make_policy(policy)
     platform = seen_by(policy, platform)
+    if beginning is not None:
+        workload, beginning = beginning.adapted(workload, policy)
     can = capabilities_of(policy)
     workload = in_site_zone(with_applicable_demands(workload, platform, sited=can.site), [policy])
     if not instant.batched and can.predicts and can.plan:

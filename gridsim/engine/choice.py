@@ -38,7 +38,7 @@ def compiled_run_of(
         why = "jobs wait for other jobs" if run.beginning.withheld else why
         why = "run times of waiting jobs were predicted before" if clusters[0].can.predicts else why
         if run.beginning.running and not takes_running(clusters[0].scheduler):
-            why = f"{name_of(clusters[0].scheduler)} cannot begin with running jobs"
+            why = why or f"{name_of(clusters[0].scheduler)} cannot begin with running jobs"
     why = "jobs write checkpoints (the option checkpoint)" if clusters[0].progress is not None else why
     on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from gridsim.entities.cluster import Cluster
 from gridsim.entities.outcome import DONE, Outcome
 from gridsim.entities.router import Root
 from gridsim.model.time import NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of, takes_running
 from gridsim.policy.protocols import Placement
+from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.record import Status
 
 Condition = tuple[str, tuple[int, ...]]
@@ -42,6 +46,25 @@ class Beginning:
     any_one: frozenset[int] = frozenset()
     throttles: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     past: Sequence[tuple[int, int, int]] = ()
+
+    def adapted(self, workload: Workload, policy: Any) -> tuple[Workload, Beginning]:
+        """Return workload and state for a policy that cannot begin with jobs that have run before.
+
+        Such a policy starts the running jobs at time 0 with what remains of their limits and run times. That of a site
+        starts them as recorded, whatever its limits and cycles.
+        """
+        if not self.running or takes_running(policy):
+            return workload, self
+        elapsed = np.zeros(len(workload), dtype=np.int64)
+        elapsed[: len(self.running)] = [passed for passed, _ in self.running]
+        columns: dict[str, Any] = {it: getattr(workload, it) - elapsed for it in ("runtime", "estimate")}
+        if capabilities_of(policy).site:
+            columns["labels"] = {
+                **workload.labels,
+                RECORDED_WAIT: np.where(np.arange(len(workload)) < len(self.running), 0, -1),
+            }
+        running = [(0, place) for _, place in self.running]
+        return replace(workload, **columns), replace(self, running=running)
 
     @property
     def withheld(self) -> bool:
