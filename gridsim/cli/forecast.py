@@ -15,7 +15,7 @@ from gridsim.model.dates import duration, instant
 if TYPE_CHECKING:
     from gridsim.cli.terminal import JobsProgress
     from gridsim.forecasts.answer import Answer
-    from gridsim.forecasts.answers import Asked
+    from gridsim.forecasts.answers import NewJob
     from gridsim.forecasts.backtest import Backtest
     from gridsim.model.workload import Workload
     from gridsim.workers import Workers
@@ -86,15 +86,15 @@ def _moment(args: argparse.Namespace, log: Workload) -> float | None:
     return None if args.at == "now" else instant(args.at, "at", log.provenance)
 
 
-def _new(args: argparse.Namespace, labels: dict[str, int]) -> Asked | None:
+def _new(args: argparse.Namespace, labels: dict[str, int]) -> NewJob | None:
     """Return the job that is not submitted yet; None if there is none."""
-    from gridsim.forecasts.answers import Asked
+    from gridsim.forecasts.answers import NewJob
 
     if args.width is None:
         return None
     if args.walltime is None:
         raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
-    return Asked(args.width, duration(args.walltime, "walltime"), labels)
+    return NewJob(args.width, duration(args.walltime, "walltime"), labels)
 
 
 def _tell(args: argparse.Namespace, found: Answer) -> int:

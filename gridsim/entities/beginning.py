@@ -68,7 +68,7 @@ class Beginning:
 
     @property
     def withheld(self) -> bool:
-        """Whether jobs enter the queue because of other jobs."""
+        """True if some jobs enter the queue only after other jobs have started or ended."""
         return bool(self.after or self.throttles)
 
     def arrivals(self, submit: IntArray) -> tuple[IntArray, IntArray]:

@@ -45,7 +45,7 @@ class Shape:
 
     @property
     def clearly(self) -> bool:
-        """Whether it starts earlier in enough futures to state so."""
+        """True if it starts earlier in so many futures that this is stated."""
         return self.earlier >= CLEARLY * self.futures
 
 
@@ -103,7 +103,7 @@ class JobForecast:
 
     @property
     def at_once(self) -> bool:
-        """Whether the job starts at the moment in all futures."""
+        """True if the job starts at the moment in all futures."""
         return self.source == "futures" and float(self.sample[-1]) == 0.0
 
 

@@ -49,7 +49,7 @@ _UNMODELLED = ("Assoc", "QOS", "MaxJobs")
 Progress = Callable[[int, int], None]
 
 
-class Asked(NamedTuple):
+class NewJob(NamedTuple):
     """A job that is not submitted yet.
 
     Attributes
@@ -68,7 +68,7 @@ class Asked(NamedTuple):
 
 
 class _Moment(NamedTuple):
-    """What a forecast is made of."""
+    """State, jobs and earlier forecasts from which a forecast is computed."""
 
     forecaster: Forecaster
     state: State
@@ -84,7 +84,7 @@ def forecast(
     *,
     at: float | None = None,
     job: int | str | None = None,
-    new: Asked | None = None,
+    new: NewJob | None = None,
     policy: Any = "easy",
     platform: Platform | None = None,
     history: Workload | None = None,
@@ -112,7 +112,7 @@ def forecast(
         The moment, seconds of the log's clock; for a state that of the state.
     job : int or str, optional
         A waiting job; all by default.
-    new : Asked, optional
+    new : NewJob, optional
         A job that is submitted at the moment, instead.
     policy : str or object
         A policy as for `gridsim.policy.presets.policy`.
@@ -166,7 +166,7 @@ def forecast(
         log = jobs_of(log, [make_policy(policy)])
         found = _of_log(log, at, new, policy, platform, run_options, Options(source=state or _source(log), **how))
     _check_history(found, arrivals)
-    asked = _asked(found, job if new is None else found.ids[-1])
+    asked = _chosen(found, job if new is None else found.ids[-1])
     if at_most is not None:
         found = found._replace(forecaster=_limited(found, asked, at_most))
     sample = _sample(found, asked, workers)
@@ -210,7 +210,7 @@ def forecaster_of(
 def _of_log(
     log: Workload,
     at: float | None,
-    new: Asked | None,
+    new: NewJob | None,
     policy: Any,
     platform: Platform | None,
     run_options: Run,
@@ -297,7 +297,7 @@ def _check_history(found: _Moment, arrivals: bool) -> None:
         raise InputError(message, field="history")
 
 
-def _asked(found: _Moment, job: int | str | None) -> list[int]:
+def _chosen(found: _Moment, job: int | str | None) -> list[int]:
     """Return the positions of the jobs in question among the waiting ones."""
     if job is None:
         return list(range(len(found.ids)))

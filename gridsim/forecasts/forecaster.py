@@ -168,8 +168,10 @@ class Forecaster:
         platform, held = self.machine.platform, int(self.log.cores[state.running].sum())
         machine, failures = self.machine, self.machine.options.failures
         if failures is not None:
-            ahead = replace(failures, windows=[it for it in map(state.ahead, failures.windows) if it is not None])
-            machine = machine._replace(options=replace(machine.options, failures=ahead))
+            later = replace(
+                failures, windows=[it for it in map(state.later_window, failures.windows) if it is not None]
+            )
+            machine = machine._replace(options=replace(machine.options, failures=later))
         if held <= platform.cores or any(cluster.nodes for cluster in platform.clusters()):
             return machine
         return machine._replace(platform=type(platform).single(held))

@@ -117,7 +117,7 @@ class State:
         running = list(zip(self.elapsed.tolist(), self.places, strict=True))
         return replace(self.conditions or Beginning(), running=running, past=self.past)
 
-    def ahead(self, window: Window) -> Window | None:
+    def later_window(self, window: Window) -> Window | None:
         """Return a window of the log's clock on the clock of a run from this moment; None if it is over.
 
         Dates are read with the provenance of the workload, whose second 0 is the moment.

@@ -15,7 +15,7 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
-from gridsim.forecasts.answers import Asked
+from gridsim.forecasts.answers import NewJob
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 from gridsim.report.forecast_text import sentence
@@ -87,7 +87,7 @@ def test_a_second_forecast_uses_kept_pairs(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_job_that_is_not_submitted_yet_waits_behind_the_others() -> None:
     log = busy_log()
-    new = Asked(8, 3600.0, {"user": 2})
+    new = NewJob(8, 3600.0, {"user": 2})
     found = gs.forecast(log, at=AT, new=new, policy="fcfs", futures=19, calibrate=False)
     others = gs.forecast(log, at=AT, policy="fcfs", futures=19, calibrate=False)
     assert found.waiting == others.waiting + 1
