@@ -16,10 +16,10 @@ import numpy as np
 
 from gridsim.checkpoint import read_checkpoint, write_checkpoint
 from gridsim.files import plain
+from gridsim.forecasts.history import History, Waits
 from gridsim.forecasts.intervals import Pair
-from gridsim.forecasts.model import WEEK, WEEKS, FutureModel, History
+from gridsim.forecasts.model import WEEK, WEEKS, FutureModel
 from gridsim.forecasts.runs import FutureRuns, Machine
-from gridsim.forecasts.similar import Waits
 from gridsim.forecasts.state import State
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, to_us

@@ -6,132 +6,20 @@ Times are whole seconds. Nothing that became known after the moment is read (spe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
-from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.forecasts.history import History, drawn
+from gridsim.model.time import FloatArray, IntArray
 
 WEEK = 7 * 86_400
 WEEKS = 10
 """Number of earlier weeks from which arrivals are copied."""
 
-ENOUGH = 10
-"""Number of values from which a pool of run times is used."""
-
-OF_USER, OF_ALL = 100, 2000
-"""Numbers of last jobs of a user, and of all users, in the pools."""
-
 DEPENDENCE = 0.5
 """Probability with which a job shares the uniform of its user and limit."""
-
-POOLS = ("user and limit", "user", "limit class", "all")
-UNIFORM = "uniform"
-"""Names of the pools, and of the distribution without one."""
-
-
-@dataclass(frozen=True)
-class History:
-    """Jobs of a log as columns, in order of submission, with a schedule: recorded, or of a policy.
-
-    Attributes
-    ----------
-    submit, run, limit, cores, user : (n,) int64
-        Times in whole seconds; run times above the limit count as the limit.
-    start, end : (n,) int64
-        Schedule; `NEVER` for jobs that never started or ended.
-    left : (n,) int64
-        When jobs were cancelled while they waited; `NEVER` for all others. These jobs are not copied.
-    """
-
-    submit: IntArray
-    run: IntArray
-    limit: IntArray
-    cores: IntArray
-    user: IntArray
-    start: IntArray
-    end: IntArray
-    left: IntArray
-
-    @classmethod
-    def of(cls, workload: Workload, start: IntArray, end: IntArray) -> History:
-        """Return the jobs of a workload with a schedule in whole microseconds."""
-        after = workload.labels.get("withdrawn", np.full(len(start), UNKNOWN))  # seconds after the submission
-        times = (workload.submit, workload.runtime, workload.estimate, start, end)
-        submit, run, limit, start, end = (
-            np.where(column >= NEVER, NEVER, (column + MICROSECOND // 2) // MICROSECOND) for column in times
-        )
-        user = workload.labels.get("user", np.full(len(submit), UNKNOWN, dtype=np.int64))
-        limit = np.maximum(limit, 1)
-        left = np.where((after >= 0) & (start >= NEVER), submit + after, NEVER)
-        return cls(submit, np.minimum(run, limit), limit, workload.cores, user, start, end, left)
-
-    @cached_property
-    def _by_end(self) -> IntArray:
-        """Jobs in the order of their ends."""
-        return np.argsort(self.end, kind="stable")[: int((self.end < NEVER).sum())]
-
-    @cached_property
-    def _ends(self) -> IntArray:
-        return self.end[self._by_end]
-
-    @cached_property
-    def _of_users(self) -> dict[int, IntArray]:
-        """Positions in the order of ends, by user."""
-        users = self.user[self._by_end]
-        order = np.argsort(users, kind="stable")
-        names, first = np.unique(users[order], return_index=True)
-        return dict(zip(names.tolist(), np.split(order, first[1:]), strict=True))
-
-    def ended(self, at: int) -> int:
-        """Return the number of jobs that ended at or before a moment."""
-        return int(np.searchsorted(self._ends, at, side="right"))
-
-    def candidates(self, at: int, limit: int, elapsed: int, user: int) -> tuple[str, IntArray]:
-        """Return the pool of the run time of a job, and its values, sorted; without one, none.
-
-        Parameters
-        ----------
-        at : int
-            The moment.
-        limit, elapsed, user : int
-            Limit, elapsed time and user of the job.
-        """
-        known = self.ended(at)
-        own = self._of_users.get(user) if user != UNKNOWN else None
-        if own is not None:
-            rows = self._by_end[own[max(0, (stop := int(np.searchsorted(own, known))) - OF_USER) : stop]]
-            for name, chosen in ((POOLS[0], rows[self.limit[rows] == limit]), (POOLS[1], rows)):
-                if len(found := self._scaled(chosen, limit, elapsed)) >= ENOUGH:
-                    return name, found
-        rows = self._by_end[max(0, known - OF_ALL) : known]
-        digits = np.frexp(self.limit[rows].astype(np.float64))[1]
-        for name, chosen in ((POOLS[2], rows[digits == limit.bit_length()]), (POOLS[3], rows)):
-            if len(found := self._scaled(chosen, limit, elapsed)) >= ENOUGH:
-                return name, found
-        return UNIFORM, np.zeros(0, dtype=np.int64)
-
-    def _scaled(self, rows: IntArray, limit: int, elapsed: int) -> IntArray:
-        """Return run times scaled to a limit, rounded half up, those above the elapsed time, sorted."""
-        run, own = self.run[rows], self.limit[rows]
-        values = np.minimum(limit, np.maximum(1, (2 * run * limit + own) // (2 * own)))
-        return np.sort(values[values > elapsed])
-
-
-def drawn(values: IntArray, u: float, limit: int, elapsed: int) -> int:
-    """Return the run time at a uniform *u*, from sorted candidates if there are any.
-
-    Examples
-    --------
-    >>> drawn(np.array([5, 7]), 0.5, 9, 0), drawn(np.array([], dtype=int), 0.5, 10, 4)
-    (7, 8)
-    """
-    if len(values):
-        return int(values[int(u * len(values))])
-    return elapsed + 1 + int(u * max(limit - elapsed, 1))
 
 
 class Jobs(NamedTuple):

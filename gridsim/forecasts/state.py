@@ -10,7 +10,8 @@ import numpy as np
 
 from gridsim.entities.beginning import Beginning
 from gridsim.entities.starting_point import with_time_left
-from gridsim.forecasts.model import History, Jobs
+from gridsim.forecasts.history import History
+from gridsim.forecasts.model import Jobs
 from gridsim.model.allocations import Allocations
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.windows import Window

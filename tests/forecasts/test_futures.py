@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridsim.forecasts.model import Future, FutureModel, History
+from gridsim.forecasts.history import History
+from gridsim.forecasts.model import Future, FutureModel
 from gridsim.forecasts.runs import FutureRuns, Machine
 from gridsim.forecasts.state import State
 from gridsim.model.platform import Platform

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.forecasts.model import FutureModel, History, Jobs, drawn
+from gridsim.forecasts.history import History, drawn
+from gridsim.forecasts.model import FutureModel, Jobs
 from gridsim.model.time import NEVER
 
 GOLDEN = Path(__file__).parent / "golden"
