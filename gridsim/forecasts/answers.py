@@ -151,7 +151,7 @@ def forecast(
     Examples
     --------
     >>> jobs = Workload.from_columns(submit=[0, 1], runtime=[900, 60], cores=[4, 4], cores_stated=4)
-    >>> forecast(jobs, at=2, futures=19, arrivals=False, calibrate=False).jobs[0].median
+    >>> forecast(jobs, at=2, futures=19, arrivals=False, calibrate=False).jobs[0].requested
     898.0
     """
     if horizon < 3600:

@@ -70,3 +70,21 @@ def test_no_cold_start(policy: str, machine: str) -> None:
             assert (found + np.where(found < NEVER, at * MICROSECOND, 0)).tolist() == whole.start_us[rows].tolist()
             compared += len(state.waiting)
     assert compared > 50
+
+
+@pytest.mark.parametrize("policy", ["conservative", "msb"])
+def test_running_jobs_end_as_before_under_policies_that_plan(policy: str) -> None:
+    """Such a policy starts the running jobs anew, with what remains of their run times, and plans in queue order."""
+    log = some_jobs(3)
+    whole = simulate(log, platform=Platform.single(16), policy=policy).record
+    for at in (1000, 3000):
+        state = State.of(at, log.submit, whole.start_us, whole.end_us)
+        none = np.zeros(0, dtype=np.int64)
+        jobs = state.workload(log, none, none)
+        world = World(jobs, Platform.single(16), policy, max_jobs=0, beginning=state.beginning)
+        world.complete()
+        found = world.record()
+        many = len(state.running)
+        assert many
+        assert (found.end_us[:many] + at * MICROSECOND).tolist() == whole.end_us[state.running].tolist()
+        assert (found.start_us[many:] < NEVER).all()
