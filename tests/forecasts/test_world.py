@@ -74,7 +74,7 @@ def test_no_cold_start(policy: str, machine: str) -> None:
 
 @pytest.mark.parametrize("policy", ["conservative", "msb"])
 def test_running_jobs_end_as_before_under_policies_that_plan(policy: str) -> None:
-    """Such a policy starts the running jobs anew, with what remains of their run times, and plans in queue order."""
+    """Such a policy starts the running jobs at time 0 with their remaining run times, and plans in queue order."""
     log = some_jobs(3)
     whole = simulate(log, platform=Platform.single(16), policy=policy).record
     for at in (1000, 3000):
