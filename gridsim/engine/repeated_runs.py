@@ -16,7 +16,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.protocols import name_of
 
 _WORK = 1024
-"""Work of a compiled call, after which the run stops if all starts in question are known."""
+"""Work of the first compiled call, after which the run stops if all starts in question are known; then more."""
 
 
 class RepeatedRuns:
@@ -72,9 +72,10 @@ class RepeatedRuns:
         numbers[events.ARRIVALS] = len(rows)
         self._calendar._expect_ends(self._running)
         self._scheduler.passes(rows)
-        arrays, starts = tuple(here), here.jobs[events.START]
+        arrays, starts, work = tuple(here), here.jobs[events.START], _WORK
         while not numbers[events.OVER] and numbers[events.NOW] <= until:
-            self._calendar.loop(_WORK, arrays, self._calendar._passes)
+            self._calendar.loop(work, arrays, self._calendar._passes)
+            work += work // 2
             if numbers[events.FAILED] >= 0:
                 at_s = numbers[events.NOW] / MICROSECOND
                 raise PolicyError(f"{name_of(self._scheduler)} starts a job at {at_s} s without enough free cores")

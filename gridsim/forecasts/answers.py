@@ -21,7 +21,7 @@ from gridsim.forecasts.runs import Machine
 from gridsim.forecasts.shapes import shapes, shapes_of
 from gridsim.forecasts.shapes import until_empty as when_empty
 from gridsim.forecasts.state import State
-from gridsim.model.cluster_state import ClusterState
+from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
@@ -77,6 +77,7 @@ class _Moment(NamedTuple):
     left_out: Mapping[str, str]
     notes: Sequence[str]
     known: ClusterState | None = None
+    waiting: Mapping[str, WaitingJob] = {}  # of a live state, by id
 
 
 def forecast(
@@ -277,7 +278,16 @@ def _of_state(
         assert begins is not None
         assert ends is not None
         earlier = Forecaster(history, begins, ends, plain, options)
-    return _Moment(forecaster, state, start.ids[many:], earlier, start.left_out, start.notes, known)
+    return _Moment(
+        forecaster,
+        state,
+        start.ids[many:],
+        earlier,
+        start.left_out,
+        start.notes,
+        known,
+        {job.job: job for job in known.waiting},
+    )
 
 
 def _ended(history: Workload, at: int) -> Workload:
@@ -418,7 +428,7 @@ def _of_known(found: _Moment, place: int) -> tuple[str, str, float | None]:
     """Return the limit that blocks a job of a live state and is not modelled, its begin or dependency, and estimate."""
     if found.known is None:
         return "", "", None
-    job = next(it for it in found.known.waiting if it.job == found.ids[place])
+    job = found.waiting[found.ids[place]]
     blocked = job.reason if job.reason.startswith(_UNMODELLED) else ""
     remark = "after job " + ", ".join(name for _, name, _ in job.after) if job.kind == "after" else ""
     if job.kind == "not before":
