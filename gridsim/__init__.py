@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gridsim.errors import GridsimError as GridsimError
     from gridsim.errors import InputError as InputError
     from gridsim.errors import PolicyError as PolicyError
+    from gridsim.forecasts.answers import backtest_forecasts as backtest_forecasts
+    from gridsim.forecasts.answers import forecast as forecast
     from gridsim.model.capacity import NodeGroup as NodeGroup
     from gridsim.model.demand import Demand as Demand
     from gridsim.model.demand import Demands as Demands
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from gridsim.testing.conformance import verify as verify
     from gridsim.testing.schedule_reader import validate as validate
     from gridsim.workload.read import read_workload as read_workload
+    from gridsim.workload.slurm_state import read_slurm_state as read_slurm_state
     from gridsim.workload.synthetic.lublin import Lublin as Lublin
     from gridsim.workload.synthetic.lublin import default_workload as default_workload
     from gridsim.world import World as World
@@ -60,12 +63,15 @@ _HOME = {
     "Scenario": "scenario",
     "Workload": "model.workload",
     "World": "world",
+    "backtest_forecasts": "forecasts.answers",
     "calibrate": "questions.calibrate",
     "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
     "explain": "ask",
+    "forecast": "forecasts.answers",
     "quote": "ask",
     "read_workload": "workload.read",
+    "read_slurm_state": "workload.slurm_state",
     "reproduce": "campaign.paper",
     "simulate": "simulation",
     "sweep": "ask",

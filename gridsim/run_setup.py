@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.engine.setup import Setup
+from gridsim.entities.beginning import Beginning, begin_at
 from gridsim.entities.clock import Clock, Instant, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import HeldResources, Submissions, with_spare_rows
@@ -52,6 +53,7 @@ def set_up(
     *,
     max_jobs: int = 0,
     progress: Callable[[int], None] | None = None,
+    beginning: Beginning | None = None,
 ) -> Setup:
     """Build the entities of a run.
 
@@ -63,6 +65,8 @@ def set_up(
         Number of jobs that may be submitted in addition to the workload.
     progress : callable, optional
         Called from time to time with the number of jobs submitted so far.
+    beginning : Beginning, optional
+        State at time 0; an empty machine by default.
 
     Raises
     ------
@@ -74,6 +78,8 @@ def set_up(
         workload.require_rigid("a model of users' reactions supports jobs of one task only", field="users")
     policy = make_policy(policy)
     platform = seen_by(policy, platform)
+    if beginning is not None:
+        workload, beginning = beginning.adapted(workload, policy)
     can = capabilities_of(policy)
     workload = in_site_zone(with_applicable_demands(workload, platform, sited=can.site), [policy])
     if not instant.batched and can.predicts and can.plan:
@@ -105,7 +111,10 @@ def set_up(
     links = None if workload.tasks is None else links_of(env, workload.tasks, platform, instant, tick)
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options, clusters_of_jobs))
     users: Reacting | Submissions | None = None
-    if workload.reactions is None:
+    if beginning is not None:
+        rows, times = beginning.arrivals(workload.submit)
+        Source(env, times, root, instant, progress, rows)
+    elif workload.reactions is None:
         Source(env, workload.submit, root, instant, progress)
     else:
         users = Reacting(env, requests, workload.reactions, root, instant, progress)
@@ -131,8 +140,10 @@ def set_up(
         mtbf = failures.mtbf(machines_of(platform, clusters[0].can.nodes))
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
+    if beginning is not None:
+        begin_at(beginning, env, instant, root, clusters[0], outcome)
     env.ready = True
-    made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns)
+    made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns, beginning)
     return Setup(workload, platform, policy, options, tick, *made)
 
 

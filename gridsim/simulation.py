@@ -179,7 +179,7 @@ def state_at(
         raise InputError(not_modelled("the workload has DAG jobs; expected rigid jobs"), field="workload")
     # The question is about the recorded history, so users do not react to this run.
     known = replace(workload.select(workload.submit <= at), reactions=None)
-    come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
+    come = with_job(known, at, cores, estimate, labels or {}, demand)
     tick, last = to_us(options.tick_of(workload)), len(come) - 1
     world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     world.stop_before(last)
@@ -193,7 +193,7 @@ def state_at(
     return Moment(come, last, at, world.clusters[0], world.outcome, tick, failures)
 
 
-def _and_one_more(
+def with_job(
     workload: Workload, at: int, cores: int, estimate: int, labels: Mapping[str, int], demand: Demand | None
 ) -> Workload:
     """Append a job to the workload, without a deadline and with its walltime as run time."""

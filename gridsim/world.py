@@ -12,12 +12,15 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.beginning import Beginning
 from gridsim.entities.clock import modes
 from gridsim.entities.dynamic_jobs import Submission
 from gridsim.entities.failures import Breakdowns
 from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine
+from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError, PolicyError, name_of
+from gridsim.model.cluster_state import ClusterState
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
@@ -50,6 +53,8 @@ class World:
         Called from time to time with the number of jobs released so far.
     max_jobs : int
         Number of jobs that may be submitted in addition to the workload.
+    beginning : Beginning, optional
+        State at time 0; an empty machine by default.
 
     Attributes
     ----------
@@ -96,15 +101,47 @@ class World:
         *,
         progress: Callable[[int], None] | None = None,
         max_jobs: int = 1000,
+        beginning: Beginning | None = None,
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
             raise InputError("World does not change jobs; use gridsim.simulate", field="limits")
-        self._setup = set_up(workload, platform, policy, options, max_jobs=max_jobs, progress=progress)
+        given: Any = {"max_jobs": max_jobs, "progress": progress, "beginning": beginning}
+        self._setup = set_up(workload, platform, policy, options, **given)
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome
         self._policy, self._submissions, self._progress = self._setup.policy, self._setup.submissions, progress
         self._over = False  # after a run of the compiled event loop
+
+    @classmethod
+    def from_state(
+        cls, state: ClusterState, policy: Any, options: Run | None = None, *, default_limit: int | None = None
+    ) -> World:
+        """Return a simulation that starts from the state of a cluster; time 0 is the moment of the state.
+
+        Running jobs hold their cores from the beginning, waiting jobs are in the queue, and every job runs for its
+        limit. The machine is one pool of cores; nodes that take no new jobs and reservations are respected.
+
+        Parameters
+        ----------
+        state : ClusterState
+            The state.
+        policy : str or object
+            A policy as for `gridsim.policy.presets.policy`.
+        options : Run, optional
+            Options of the run.
+        default_limit : int, optional
+            Limit of jobs without one, s; by default the longest limit of the state.
+
+        Raises
+        ------
+        InputError
+            If the state is not possible, or the policy does not support windows that the state has.
+        """
+        start, options = StartingPoint.of(state, default_limit), options or Run()
+        if start.windows:
+            options = replace(options, failures=start.with_windows(options.failures))
+        return cls(start.jobs, start.platform, policy, options, max_jobs=0, beginning=start.beginning)
 
     @property
     def machines(self) -> dict[str, Machine]:

@@ -24,6 +24,7 @@ from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs
 from gridsim.cli.folder import Earlier
 from gridsim.errors import GridsimError
+from gridsim.model.cluster_state import ClusterState
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform_file import read_platform
 from gridsim.model.site_file import SiteClock, read_reservations, read_site
@@ -32,10 +33,12 @@ from gridsim.questions.result_folders import recorded
 from gridsim.questions.schedules import read_schedules
 from gridsim.registry import Spec
 from gridsim.scenario import Scenario
+from gridsim.schema import load_json
 from gridsim.simulation import simulate
 from gridsim.testing.conformance import CASES, check, read_cases
 from gridsim.testing.schedule_reader import nodes_of, overrun_of, read_allocations, read_jobs, read_schedule
 from gridsim.workload.read import read_workload
+from gridsim.workload.slurm_state import read_slurm_state
 from gridsim.workload.transform.profiles import read_profiles
 from gridsim.workload.transform.ranges import Ranges
 from gridsim_papers.ledger import LEDGERS, read_ledger
@@ -317,6 +320,18 @@ def typical(folder: Path) -> None:
     simulate(jobs, platform=platform, policy=policy)
 
 
+def live_state(folder: Path) -> None:
+    """A state that is read can be written and read again."""
+    state = read_slurm_state(folder, timezone="Europe/Berlin", rules={"overfull": "keep", "missing-field": "skip"})
+    assert ClusterState.from_json(json.loads(json.dumps(state.to_json()))) == state
+    read_slurm_state(folder, timezone="Europe/Berlin")
+
+
+def state_file(folder: Path) -> None:
+    content, data = load_json(folder / "state.json", "a state")
+    ClusterState.from_json(content, path=folder / "state.json", data=data)
+
+
 def ledger(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gridsim_papers.ledger.LEDGERS", folder)
@@ -405,6 +420,22 @@ INPUTS |= {
 }
 
 
+STATE = {path.stem[:3]: json.loads(path.read_bytes()) for path in (Path(__file__).parent / "forecast").rglob("f0[56]*")}
+MACHINE = {name: STATE["f05"][f"scontrol_{name}"].encode() for name in ("node", "reservation", "licenses")}
+MACHINE = {f"scontrol_{name}.txt": text for name, text in MACHINE.items()} | {"now": b"1795521600\n"}
+PARTITIONS = b"PartitionName=cpu DefaultTime=NONE MaxTime=1-0\nPartitionName=gpu DefaultTime=10:00 MaxTime=UNLIMITED\n"
+SQUEUE = b"""\
+100|100|N/A|ann|a|cpu|q|RUNNING|900|8|1|1:00:00|50:00|1795512600|1795518600|||(null)|OK|||n1|N/A|8G|None|
+109|109|3-5%2|bob|a|gpu|q|PENDING|600|1|1|20:00|0:00|1795520700|N/A|(null)|m:2||OK|||||gres:gpu:a:1|2Gc|Priority|ib|a
+"""
+STATES = {
+    "state json": {"squeue.json": json.dumps(STATE["f05"]["squeue_json"], indent=1).encode()},
+    "state newer json": {"squeue.json": json.dumps(STATE["f06"]["squeue_json"], indent=1).encode()},
+    "state scontrol": {"scontrol_job.txt": STATE["f06"]["scontrol_job"].encode()},
+    "state squeue": {"squeue.txt": SQUEUE, "scontrol_partition.txt": PARTITIONS},
+}
+INPUTS |= {name: Input({**MACHINE, **files}, live_state) for name, files in STATES.items()}
+INPUTS |= {"state file": Input({"state.json": json.dumps(STATE["f05"]["expected"], indent=1).encode()}, state_file)}
 INPUTS |= {
     f"result folder {policy}": functools.partial(lambda policy: Input(result_files(policy), result), policy)
     for policy in ("rigid", "kills", "nodes")
@@ -564,3 +595,10 @@ def test_damaged_input_is_read_or_refused_with_its_name(name: str, tmp_path: Pat
 @pytest.mark.parametrize("name", INPUTS)
 def test_many_damaged_inputs_are_read_or_refused_with_their_names(name: str, tmp_path: Path) -> None:
     attack(name, tmp_path, -(-MANY // len(INPUTS)))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("count", [80, pytest.param(2_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", [*STATES, "state file"])
+def test_damaged_states_are_read_or_refused_with_their_names(name: str, count: int, tmp_path: Path) -> None:
+    attack(name, tmp_path, count)

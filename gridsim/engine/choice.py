@@ -11,6 +11,7 @@ from gridsim.errors import InputError, name_of
 from gridsim.machine.njit import is_kept
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import takes_running
 from gridsim.policy.preemption import classes_of
 from gridsim.policy.queue import Requests
 
@@ -32,6 +33,11 @@ def compiled_run_of(
         return None
     workload, clusters = run.workload, run.clusters
     why = "nodes can fail" if run.breakdowns is not None else _why_not(workload, run.requests, clusters)
+    if run.beginning is not None and not why:
+        why = "jobs wait for other jobs" if run.beginning.withheld else why
+        why = "run times of waiting jobs were predicted before" if clusters[0].can.predicts else why
+        if run.beginning.running and not takes_running(clusters[0].scheduler):
+            why = why or f"{name_of(clusters[0].scheduler)} cannot begin with running jobs"
     why = "jobs write checkpoints (the option checkpoint)" if clusters[0].progress is not None else why
     on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gridsim.engine import deadline_loop, events, list_states, moldable_states, plan_states
 from gridsim.engine.events import Events
+from gridsim.entities.beginning import Beginning
 from gridsim.entities.clock import Clock, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import Submissions
@@ -77,6 +78,8 @@ class Setup:
         Accepts jobs that are submitted during the run; None if that is not supported, for the reason *closed*.
     breakdowns : Breakdowns, optional
         The process of failures; None without failures.
+    beginning : Beginning, optional
+        State at time 0; None for an empty machine.
     """
 
     workload: Workload
@@ -93,6 +96,7 @@ class Setup:
     submissions: Submissions | None
     closed: str
     breakdowns: Breakdowns | None = None
+    beginning: Beginning | None = None
 
     @property
     def batched(self) -> bool:
@@ -124,11 +128,16 @@ class CompiledRun:
         n = len(requests)
         demands = cluster.demands
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
-        self._rows = fits
+        self._rows, submit = fits, requests.submit
+        if run.beginning is not None:
+            rows, _ = run.beginning.arrivals(submit)
+            self._rows, submit = rows[np.isin(rows, fits)], np.maximum(submit, 0)
         waiting = self._resume(earlier) if earlier is not None else 0
         passes: LoopState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
+        if run.beginning is not None and demands is not None and self._ask is not None:
+            self._passes = self._ask(0) or self._passes  # with the running jobs in place
         self._answers = passes.answers
         if self._answers is not None:
             self._answers.takes[:] = _taken(requests, outcome)
@@ -140,8 +149,8 @@ class CompiledRun:
         numbers[events.FAILED], numbers[events.ARRIVALS], numbers[events.MORE] = -1, len(self._rows), more
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
-            come=np.stack([requests.submit[self._rows], self._rows]),
-            refused=_only_refused(requests.submit, fits),
+            come=np.stack([submit[self._rows], self._rows]),
+            refused=_only_refused(submit, fits),
             ends=np.zeros((3, busy), dtype=np.int64),
             looks=np.zeros((3, looks + 1), dtype=np.int64),
             late=np.zeros((2, min(busy, looks + 1)), dtype=np.int64),
@@ -149,6 +158,30 @@ class CompiledRun:
         )
         if earlier is not None:
             self._take_over(earlier, waiting)
+        elif run.beginning is not None:
+            self._begin(outcome.start[: len(run.beginning.running)])
+
+    def _begin(self, began: IntArray) -> None:
+        """Let the first requests run, which *began* before."""
+        running = len(began)
+        self._events.jobs[events.START, :running] = began
+        self._events.numbers[events.FREE] -= self._events.jobs[events.CORES, :running].sum()
+        self._expect_ends(running)
+
+    def _expect_ends(self, running: int) -> None:
+        """Schedule the ends of the first requests, which run."""
+        here = self._events
+        runtime, estimate, _, began = here.jobs[:, :running]
+        held = runtime if self._extend else np.minimum(runtime, estimate)
+        late = np.flatnonzero(runtime > estimate) if self._extend else np.zeros(0, dtype=np.int64)
+        for heap, rows, times, size in (
+            (here.ends, np.arange(running), began + held, events.ENDS),
+            (here.looks, late, (began + estimate)[late], events.ESTIMATE_CHECKS),
+        ):
+            order = np.argsort(times, kind="stable")  # a sorted array is a heap
+            heap[:, : len(order)] = times[order], rows[order], rows[order]
+            here.numbers[size] = len(order)
+        here.numbers[events.ORDER] = running
 
     def _resume(self, earlier: Earlier) -> int:
         """Make the waiting requests of the previous window the first arrivals, in queue order; return their number."""

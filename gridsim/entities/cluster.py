@@ -13,13 +13,13 @@ from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.progress import Progress
 from gridsim.entities.resource import Machine
 from gridsim.entities.walltime_limit import CHAINED
-from gridsim.errors import PolicyError, call, policy_error, raise_failed
+from gridsim.errors import InputError, PolicyError, call, name_of, policy_error, raise_failed
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.capabilities import attribute_of, capabilities_of, is_own
+from gridsim.policy.capabilities import attribute_of, capabilities_of, is_own, takes_running
 from gridsim.policy.protocols import (
     NOTHING,
     CapacityChange,
@@ -349,6 +349,31 @@ class Cluster:
         # A moldable request without a chosen size may request more cores than the cluster has.
         needs = [(min(self._need[row], self.cores), self._estimate[row]) for row in self._load.waiting()]
         return self.machine.earliest([*needs, (cores, 0)], self._env.now)  # type: ignore[arg-type]
+
+    def install(self, request: int, elapsed: int, placement: Placement | None) -> None:
+        """Let a request run that has run for some time, before anything is decided, at a placement on nodes.
+
+        A scheduler that is not notified of such requests must start it now; it has not run before then.
+
+        Raises
+        ------
+        InputError
+            If the scheduler does not.
+        """
+        now = self._env.instant
+        self._state[request], self._ready[request] = WAITING, now
+        if takes_running(self.scheduler):
+            if placement is None and self.machine.nodes is not None:
+                placement = self.machine.nodes.first(self._need[request])
+            until = now - elapsed + self._estimate[request]
+            self.scheduler.held(request, until, now, placement)  # type: ignore[attr-defined]
+            self._begin(Start(request, 0, placement), now, elapsed)
+            return
+        self.take(request, self.quote(request))
+        self._decide(now)
+        if self._state[request] != RUNNING:
+            name = name_of(self.scheduler)
+            raise InputError(f"has a running request {request} that {name} does not start at once", field="state")
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 
@@ -883,8 +908,8 @@ class Cluster:
 
     # -- running -------------------------------------------------------------------------------------------------
 
-    def _begin(self, start: Start, now: int) -> None:
-        """Check a start and apply it."""
+    def _begin(self, start: Start, now: int, elapsed: int = 0) -> None:
+        """Check a start and apply it; *elapsed* is the time for which the request has run before."""
         try:
             request, cores, placement = start
             need, state = self._need[request], self._state[request]
@@ -903,23 +928,24 @@ class Cluster:
             self._size(request, cores, now)
             need = cores
         estimate = self._estimate[request]
-        placement = self._take(request, need, now + estimate, placement)
+        began = now - elapsed
+        placement = self._take(request, need, began + estimate, placement)
         if placement is not None:
             if self._suspends:
                 self._places[request] = placement
-            self._outcome.placed.begin(request, placement, self._first_node, now)
+            self._outcome.placed.begin(request, placement, self._first_node, began)
         self._state[request] = RUNNING
         if self._load is not None:
             self._load.dequeue(request)
         if self._molds:
             self._outcome.resize(request, need)
-        self._start[request] = now
+        self._start[request] = began
         self._cluster[request] = self.index
         if self.users is not None:
             self.users.began(request)
         if self.progress is not None:
             self.progress.begin(request, estimate, 1 if placement is None else len(set(placement.node)))
-        self._schedule_end(request, now, now)
+        self._schedule_end(request, began, now)
 
     def _schedule_end(self, request: int, began: int, now: int) -> None:
         """Schedule the end of a run, and checks of its estimate; without suspensions it *began* at that instant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np
 from simpy import Environment, Event
@@ -23,6 +23,8 @@ class Source:
     ----------
     submit : (n,) int64
         Submit times in whole microseconds, ascending.
+    rows : (n,) int64, optional
+        Their requests; all in order by default.
     progress : callable, optional
         Called at intervals with the number of jobs released so far.
     """
@@ -34,8 +36,10 @@ class Source:
         router: Root,
         instant: Instant,
         progress: Callable[[int], None] | None = None,
+        rows: IntArray | None = None,
     ) -> None:
         self._env, self._router, self._instant, self._progress = env, router, instant, progress
+        self._rows: Sequence[int] = range(len(submit)) if rows is None else rows.tolist()
         firsts = np.flatnonzero(np.diff(submit, prepend=-1))
         self._instants = zip(
             submit[firsts].data,
@@ -52,7 +56,7 @@ class Source:
             arrival = PriorityEvent(env, instant - int(env.now), priority)
             router.expect(arrival)
             yield arrival
-            router.inbox.extend(range(first, end))
+            router.inbox.extend(self._rows[first:end])
             if self._progress is not None and end - told >= _EVERY:
                 told = end
                 self._progress(told)

@@ -83,6 +83,11 @@ def _guarantees(scheduler: Any) -> bool:
     return found
 
 
+def takes_running(scheduler: Any) -> bool:
+    """Return whether a scheduler can begin a run with requests that run already (its method ``held``)."""
+    return "held" in capabilities_of(scheduler).notified or (is_own(scheduler) and hasattr(type(scheduler), "held"))
+
+
 def first_of(policy: Any, *methods: str) -> str | None:
     """Return the first of these methods that a policy has, which determines its kind; None if it has none of them."""
     return next((method for method in methods if hasattr(policy, method)), None)

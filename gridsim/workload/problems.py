@@ -198,7 +198,7 @@ class Problems:
         Parameters
         ----------
         lines : sequence of int
-            Line numbers from 1, ascending; the first `SHOWN_LINES` are enough.
+            Line numbers from 1, ascending; the first `SHOWN_LINES` are enough. Empty if the place is no line.
         count : int, optional
             Number of lines, if *lines* contains only the first ones.
         value : object, optional
@@ -214,7 +214,7 @@ class Problems:
         rule = self._rules[kind]
         if rule == "error":
             others = [option(kind, other) for other in KINDS[kind].rules if other != "error"]
-            path, line = self.place(int(lines[0]))
+            path, line = self.place(int(lines[0])) if lines else (self.source, None)
             raise InputError(
                 f"{kind}: found {value}; expected {KINDS[kind].expected}; give {' or '.join(others)} to read on",
                 path=path,

@@ -189,7 +189,7 @@ def test_a_renamed_option_names_the_new_one(words: list[str], new: str, capsys: 
 @pytest.mark.parametrize("verb", [name for name in declared()["command"] if name != "workload"])
 def test_an_option_has_one_meaning_in_all_commands(verb: str) -> None:
     names = {name.split("/")[0] for name in options_of(verb)}
-    assert ("--cores" in names or "--nodes" in names) == (verb == "quote")
+    assert ("--cores" in names or "--nodes" in names) == (verb in ("quote", "forecast"))
     assert not {"--on-zero-runtime", "--add-licences"} & names
     assert "--format" not in names or "log" in names or "file" in names
     fields = {

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gridsim.errors import InputError, located
 from gridsim.model.site import Allowed, Node, Reservation
-from gridsim.model.site_file.syntax import expanded, lines_of, minutes, span, table
+from gridsim.model.site_file.syntax import expanded, lines_of, minutes, records, span, table
 from gridsim.model.time import MICROSECOND, NEVER
 
 COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=Name,Start,End,NodeNames,Flags,TRES'"
@@ -99,7 +99,7 @@ def read_reservations(
     lines = lines_of(path, f"the output of {COMMAND}")
     ignored: Counter[str] = Counter()
     found: list[Reservation] = []
-    for number, words in _records(path, lines):
+    for number, words in reservation_records(path, lines):
         found += _reservation(_Record(path, number, words, clock), nodes, ignored)
     return tuple(found), ignored
 
@@ -124,14 +124,14 @@ def window_tables(path: Path) -> list[dict[str, Any]]:
         For a reservation that is repeated, has a floating start, excludes users, or has different cores of nodes.
     """
     found: list[dict[str, Any]] = []
-    for number, words in _records(path, lines_of(path, f"the output of {COMMAND}")):
+    for number, words in reservation_records(path, lines_of(path, f"the output of {COMMAND}")):
         record = _Record(path, number, words, SiteClock())
         flags = {word.partition("=")[0] for word in record.text("Flags").upper().split(",")}
         begin, end, name = record.text("StartTime"), record.text("EndTime"), record.text("ReservationName")
         cores = set(_listed_cores(record).values())
         members = {key: record.text(key).split(",") for key in ("users", "accounts") if record.text(key)}
         refused = {
-            "Flags": flags & {*_PERIODS, "TIME_FLOAT"} and "is repeated or has a floating start",
+            "Flags": flags & {*PERIODS, "TIME_FLOAT"} and "is repeated or has a floating start",
             "CoreIDs": len(cores) > 1 and "has different numbers of cores on its nodes",
             "Users": any(it.startswith("-") for each in members.values() for it in each) and "excludes users",
             "StartTime": not begin and "has no start",
@@ -153,7 +153,7 @@ def window_tables(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def reservation_records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield keys in lower case and values of each reservation; cores of single nodes as ``cores of NODE``."""
     if lines and "|" in lines[0]:
         for number, row in table(path, lines, ("name",)):
@@ -161,28 +161,17 @@ def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, 
                 raise InputError(f"has no nodes; expected the output of {COMMAND}", path=path, field="NodeNames")
             yield number, {_LISTED.get(key, key): value.strip() for key, value in row.items()}
         return
-    words: dict[str, str] = {}
-    first = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith(("No reservations", "#")):
-            continue
-        pairs = re.findall(r"([A-Za-z][\w/]*)=(\S*)", line)
-        if not pairs:
-            raise InputError(f"'{line[:60]}' is not Key=Value; expected {COMMAND}", path=path, line=number)
+    for number, pairs in records(path, lines, "ReservationName", COMMAND):
+        words: dict[str, str] = {}
         node = ""
         for key, value in pairs:
-            if key == "ReservationName":
-                if words:
-                    yield first, words
-                words, first = {}, number
             if key == "NodeName":
                 node = value
             elif key == "CoreIDs":
                 words[f"cores of {node}"] = value
             else:
-                words[key.lower()] = "" if value == "(null)" else value
-    if words:
-        yield first, words
+                words[key.lower()] = value
+        yield number, words
 
 
 _LISTED = {"name": "reservationname", "nodenames": "nodes", "assigned": "nodes", "start": "starttime", "end": "endtime"}
@@ -197,7 +186,8 @@ _STILL = frozenset(  # they only determine how the nodes were selected
     ["", "IGNORE_JOBS", "SPEC_NODES", "ALL_NODES", "PART_NODES", "STATIC_ALLOC", "STATIC", "FIRST_CORES"]
 )
 _DAY = 86_400 * MICROSECOND
-_PERIODS = {"HOURLY": _DAY // 24, "DAILY": _DAY, "WEEKLY": 7 * _DAY, "WEEKDAY": 7 * _DAY, "WEEKEND": 7 * _DAY}
+PERIODS = {"HOURLY": _DAY // 24, "DAILY": _DAY, "WEEKLY": 7 * _DAY, "WEEKDAY": 7 * _DAY, "WEEKEND": 7 * _DAY}
+"""Periods of repeated reservations by their flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +250,7 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
     if not names or "TIME_FLOAT" in flags:
         ignored["Reservation TIME_FLOAT (left out)" if names else "Reservation of no nodes (left out)"] += 1
         return []
-    ignored.update(f"Reservation Flags {flag}" for flag in flags - _MODELLED - _STILL - set(_PERIODS) - {"PURGE_COMP"})
+    ignored.update(f"Reservation Flags {flag}" for flag in flags - _MODELLED - _STILL - set(PERIODS) - {"PURGE_COMP"})
     start = record.instant("StartTime")
     made = Reservation(
         name=record.text("ReservationName"),
@@ -271,7 +261,7 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
         accounts=record.names("Accounts"),
         cores=_cores(record, {node.name: node.cores for node in nodes}, names),
         flags=frozenset(flags & _MODELLED),
-        period=min((_PERIODS[flag] for flag in flags & set(_PERIODS)), default=0),
+        period=min((PERIODS[flag] for flag in flags & set(PERIODS)), default=0),
         idle=_idle(words, record),
         known=record.instant("Created") if record.text("Created") else -NEVER,
     )

@@ -73,7 +73,7 @@ class Backfilling(Predicting):
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     placement: Any = field(default_factory=First, kw_only=True, repr=False)
     preempt: Any = field(default=None, kw_only=True, repr=False)
-    _holds = frozenset[int]()
+    _holds = _recalled = frozenset[int]()
     orders_classes: ClassVar[bool] = True
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
@@ -173,15 +173,24 @@ class Backfilling(Predicting):
         """Add the request to the queue."""
         if quote.request >= self._known:
             self._state.learn(quote.request)
-        if self._predictions is not None:
+        if self._predictions is not None and quote.request not in self._recalled:
             self._predictions.submitted(quote.request, self._predictions.predict(quote.request, now))
         self._state.joined(quote.request, now)
         return ()
 
     def held(self, request: int, until: int, now: int, placement: Placement | None = None) -> None:
-        """Allocate cores or nodes to a request that is no job."""
+        """Allocate cores or nodes to a request that is no job, or that runs from the beginning."""
+        if request in self._recalled:
+            assert self._predictions is not None
+            until = self._predictions.resume(request, until, now)
+        else:
+            self._holds |= {request}
         self._state.hold(request, until, now, placement)
-        self._holds |= {request}
+
+    def recall(self, past: Sequence[tuple[int, int, int]]) -> None:
+        """Learn jobs that ended before the run, and predict the requests that were submitted before it."""
+        assert self._predictions is not None
+        self._recalled = self._predictions.recall(past)
 
     def capacity_changed(self, change: CapacityChange, now: int) -> None:
         """Record that nodes or GPUs are absent or have returned."""

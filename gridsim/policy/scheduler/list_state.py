@@ -285,10 +285,12 @@ class ListState:
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate cores from *now* until an instant to a request that never waited; on nodes, at its placement."""
-        self.learn(request)
+        if request >= self.requests.known:
+            self.learn(request)
         self._now = now
         self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
+        self._charge((request,), now)
         self.machine.hold(request, until, now, placement)
 
     @property

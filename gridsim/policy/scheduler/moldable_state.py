@@ -252,9 +252,12 @@ class MoldableState:
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate cores at a placement from *now* until an instant to a request that never waited."""
-        self.learn(request)
+        if request >= self.requests.known:
+            self.learn(request)
         cores = int(self.requests.cores[request])
-        self._need[request], self.began[request] = cores, now
+        if self._need[request] != cores:  # the column of a run of rigid jobs cannot be written
+            self._need[request] = cores
+        self.began[request] = now
         begin_running(self._held, self.meta, request, until, cores)
         self.machine.hold(request, until, now, placement)
 

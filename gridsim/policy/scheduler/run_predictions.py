@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,33 @@ class Predictions:
             learn(request, ran, self._history)
             return
         call(self._predictor, "finished", self._queue(request), np.array([ran / 1e6]), now / 1e6)
+
+    def recall(self, past: Sequence[tuple[int, int, int]]) -> frozenset[int]:
+        """Learn ended jobs (user, run time, end), and predict earlier requests as of their submission; return these.
+
+        Each job is learnt as a request of its user; jobs of users without requests do not matter.
+        """
+        rows = np.flatnonzero(self._requests.submit <= 0)
+        rows = rows[np.argsort(self._requests.submit[rows], kind="stable")]
+        users = self._requests.labels.get("user", np.full(len(self._requests), -1))
+        one_of = dict(zip(users.tolist(), range(len(users)), strict=True))
+        ended = [(end, 0, one_of[user], ran) for user, ran, end in past if user in one_of]
+        came = [(int(self._requests.submit[row]), 1, row, 0) for row in rows.tolist()]
+        for now, submits, row, ran in sorted([*ended, *came], key=lambda it: it[:2]):
+            if submits:
+                self.submitted(row, self.predict(row, now))
+            elif self._learns:
+                learn(row, ran, self._history)
+            else:
+                call(self._predictor, "finished", self._queue(row), np.array([ran / 1e6]), now / 1e6)
+        return frozenset(rows.tolist())
+
+    def resume(self, request: int, limit: int, now: int) -> int:
+        """Continue a request that reaches its estimate at *limit*; return its expected end after all corrections."""
+        self.began(request, limit - self._estimate[request])
+        while self.expected_end(request) <= min(now, limit - 1):
+            self.correct_exceeded(request)
+        return self.expected_end(request)
 
     def predicted(self, request: int) -> int:
         """Return the present prediction of a request, whole microseconds."""

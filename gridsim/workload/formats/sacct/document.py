@@ -83,8 +83,8 @@ class Document:
         Line of the job at which the document ends or becomes invalid.
     """
 
-    def __init__(self, stream: IO[bytes], path: object, before: int = 0) -> None:
-        self._stream, self._path = stream, path
+    def __init__(self, stream: IO[bytes], path: object, before: int = 0, command: str = "sacct --json") -> None:
+        self._stream, self._path, self._command = stream, path, command
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._decoder = json.JSONDecoder()
         self._text, self._at, self._ended = "", 0, False
@@ -93,10 +93,16 @@ class Document:
 
     def jobs(self) -> Iterator[tuple[int, Mapping[str, bytes] | None]]:
         """Yield the line and the texts of each job; None for an entry that is not a job."""
+        for line, value in self.entries():
+            if isinstance(value, dict) and "submit_time" in value and "time" not in value:
+                raise refusal("is the output of squeue --json, which lists only jobs that have not ended", self._path)
+            yield line, texts(value) if isinstance(value, dict) else None
+
+    def entries(self) -> Iterator[tuple[int, Any]]:
+        """Yield the line and the value of each entry of the list of jobs."""
         if not self._enter():
-            raise InputError(
-                'has no "jobs" at the top level; expected the output of sacct --json', path=self._path, line=self.lines
-            )
+            message = f'has no "jobs" at the top level; expected the output of {self._command}'
+            raise InputError(message, path=self._path, line=self.lines)
         while True:
             self._skip(_BETWEEN)
             if self._peek() in ("]", ""):
@@ -109,9 +115,36 @@ class Document:
             except (_Cut, ValueError, RecursionError):
                 self.cut = line
                 return
-            if isinstance(value, dict) and "submit_time" in value and "time" not in value:
-                raise refusal("is the output of squeue --json, which lists only jobs that have not ended", self._path)
-            yield line, texts(value) if isinstance(value, dict) else None
+            yield line, value
+
+    def is_closed(self) -> bool:
+        """Read what follows the list of jobs; return whether it completes the document, and nothing follows."""
+        try:
+            self._at += 1
+            while self._after_commas() != "}":
+                self._key()
+                self._value()
+            self._at += 1
+            self._skip(_SPACE)
+            return not self._peek()
+        except (_Cut, ValueError, RecursionError):
+            return False
+
+    def _after_commas(self) -> str:
+        self._skip(_BETWEEN)
+        return self._peek()
+
+    def _key(self) -> Any:
+        """Return the next key of the object, and skip to its value."""
+        if self._after_commas() != '"':
+            raise _Cut
+        key = self._value()
+        self._skip(_SPACE)
+        if self._peek() != ":":
+            raise _Cut
+        self._at += 1
+        self._skip(_SPACE)
+        return key
 
     def _enter(self) -> bool:
         """Skip to the first entry of the list of jobs."""
@@ -119,23 +152,13 @@ class Document:
         if self._peek() != "{":
             return False
         self._at += 1
-        while True:
-            self._skip(_BETWEEN)
-            try:
-                if self._peek() != '"':
-                    return False
-                key = self._value()
-                self._skip(_SPACE)
-                if self._peek() != ":":
-                    return False
-                self._at += 1
-                self._skip(_SPACE)
-                if key == "jobs" and self._peek() == "[":
-                    self._at += 1
-                    return True
+        try:
+            while self._key() != "jobs" or self._peek() != "[":
                 self._value()
-            except (_Cut, ValueError, RecursionError):
-                return False
+        except (_Cut, ValueError, RecursionError):
+            return False
+        self._at += 1
+        return True
 
     def _more(self) -> bool:
         if self._ended:
@@ -283,7 +306,7 @@ def _identity(job: Mapping[str, Any]) -> bytes:
         if task and not (isinstance(several, str) and several and task == b"0"):
             return array + b"_" + task
         if isinstance(several, str) and several:
-            return array + b"_[" + _tasks(several) + b"]"
+            return array + b"_[" + task_list(several) + b"]"
     if group not in (b"", b"0"):
         return group + b"+" + (_count(_part(job, "het", "job_offset")) or b"0")
     return own
@@ -292,12 +315,12 @@ def _identity(job: Mapping[str, Any]) -> bytes:
 _MOST_TASKS = 1 << 22
 
 
-def _tasks(text: str) -> bytes:
+def task_list(text: str) -> bytes:
     """Return the tasks of a list, which may be a bit mask in hexadecimal digits.
 
     Examples
     --------
-    >>> _tasks("0x1554"), _tasks("4-12%3")
+    >>> task_list("0x1554"), task_list("4-12%3")
     (b'2,4,6,8,10,12', b'4-12%3')
     """
     if not text.startswith("0x"):

@@ -1,0 +1,156 @@
+"""Start of a run from a state: jobs that run, wait, or wait for other jobs at time 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gridsim.entities.clock import Clock, Instant, PriorityEvent
+from gridsim.entities.cluster import Cluster
+from gridsim.entities.outcome import DONE, Outcome
+from gridsim.entities.router import Root
+from gridsim.model.time import NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of, takes_running
+from gridsim.policy.protocols import Placement
+from gridsim.policy.slurm.pending import RECORDED_WAIT
+from gridsim.record import Status
+
+Condition = tuple[str, tuple[int, ...]]
+"""A dependency: its type as in Slurm, and the rows of the jobs."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """State at time 0, before which nothing is simulated. The running jobs are the first rows of the workload.
+
+    Attributes
+    ----------
+    running : sequence of (int, Placement or None)
+        Elapsed time of each running job, whole microseconds, and its place; the policy places those without one.
+    after : mapping of int to sequence of Condition
+        Dependencies of jobs, by row; a job without a run of its predecessor never enters the queue.
+    any_one : frozenset of int
+        Rows of jobs for which one of their dependencies is enough.
+    past : sequence of (int, int, int)
+        Jobs that have ended, by end: user, run time, and end (not above 0), whole microseconds. Predictors learn them.
+    throttles : mapping of int to (int, int)
+        Array of a job, by row, and the greatest number of its tasks that are in the queue or run.
+    """
+
+    running: Sequence[tuple[int, Placement | None]] = ()
+    after: Mapping[int, Sequence[Condition]] = field(default_factory=dict)
+    any_one: frozenset[int] = frozenset()
+    throttles: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    past: Sequence[tuple[int, int, int]] = ()
+
+    def adapted(self, workload: Workload, policy: Any) -> tuple[Workload, Beginning]:
+        """Return workload and state for a policy that cannot begin with jobs that have run before.
+
+        Such a policy starts the running jobs at time 0 with what remains of their limits and run times. That of a site
+        starts them as recorded, whatever its limits and cycles.
+        """
+        if not self.running or takes_running(policy):
+            return workload, self
+        elapsed = np.zeros(len(workload), dtype=np.int64)
+        elapsed[: len(self.running)] = [passed for passed, _ in self.running]
+        columns: dict[str, Any] = {it: getattr(workload, it) - elapsed for it in ("runtime", "estimate")}
+        if capabilities_of(policy).site:
+            columns["labels"] = {
+                **workload.labels,
+                RECORDED_WAIT: np.where(np.arange(len(workload)) < len(self.running), 0, -1),
+            }
+        running = [(0, place) for _, place in self.running]
+        return replace(workload, **columns), replace(self, running=running)
+
+    @property
+    def withheld(self) -> bool:
+        """True if some jobs enter the queue only after other jobs have started or ended."""
+        return bool(self.after or self.throttles)
+
+    def arrivals(self, submit: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the rows that enter the queue at known times, in this order, and these times."""
+        times = np.maximum(submit, 0)
+        waits = np.ones(len(submit), dtype=np.bool_)
+        waits[: len(self.running)] = False
+        waits[[*self.after, *self.throttles]] = False
+        rows = np.flatnonzero(waits)
+        rows = rows[np.argsort(times[rows], kind="stable")]
+        return rows, times[rows]
+
+
+class Dependents:
+    """Let jobs enter the queue when the jobs that they wait for have started or ended.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster, which reports starts and ends of requests.
+    """
+
+    def __init__(
+        self, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome, beginning: Beginning
+    ) -> None:
+        self._env, self._instant, self._root, self._outcome, self._of = env, instant, root, outcome, beginning
+        self._left = sorted({*beginning.after, *beginning.throttles} - set(range(len(beginning.running))))
+        self._released = set(range(len(beginning.running)))
+        self._expected = False
+        cluster.users = self
+        self._expect()
+
+    def began(self, request: int) -> None:
+        """Consider the jobs that wait for the start of a request."""
+        self._expect()
+
+    def over(self, request: int) -> None:
+        """Consider the jobs that wait for the end of a request."""
+        self._expect()
+
+    def _expect(self) -> None:
+        if self._left and not self._expected:
+            self._expected = True
+            PriorityEvent(self._env, 0, self._instant.arrival, self._release)
+
+    def _release(self, event: object) -> None:
+        self._expected = False
+        for row in [row for row in self._left if self._ready(row)]:
+            if self._within_throttle(row):
+                self._left.remove(row)
+                self._released.add(row)
+                self._root.take([row])
+
+    def _ready(self, row: int) -> bool:
+        met = [self._met(*condition) for condition in self._of.after.get(row, ())]
+        return any(met) if met and row in self._of.any_one else all(met)
+
+    def _met(self, kind: str, rows: tuple[int, ...]) -> bool:
+        outcome = self._outcome
+        if kind == "after":
+            return bool(rows) and all(outcome.start[row] < NEVER for row in rows)
+        completed = [outcome.status[row] == Status.completed for row in rows if outcome.state[row] == DONE]
+        if not rows or len(completed) < len(rows):
+            return False
+        return {"afternotok": not any(completed), "afterany": True}.get(kind, all(completed))
+
+    def _within_throttle(self, row: int) -> bool:
+        if row not in self._of.throttles:
+            return True
+        array, most = self._of.throttles[row]
+        others = (other for other, (of, _) in self._of.throttles.items() if of == array)
+        active = [other for other in others if other in self._released and self._outcome.state[other] != DONE]
+        return len(active) < most
+
+
+def begin_at(
+    beginning: Beginning, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome
+) -> None:
+    """Fill the machine and the scheduler of a cluster with the running jobs of a state, before anything is decided."""
+    if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
+        cluster.scheduler.recall(beginning.past)
+    for row, (elapsed, placement) in enumerate(beginning.running):
+        cluster.install(row, elapsed, placement)
+    if beginning.withheld:
+        Dependents(env, instant, root, cluster, outcome, beginning)

@@ -1,0 +1,178 @@
+"""Model of the future at a moment of a log: arrivals of earlier weeks, and run times of similar jobs.
+
+Times are whole seconds. Nothing that became known after the moment is read (spec of forecasts, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.forecasts.history import History, drawn
+from gridsim.model.time import FloatArray, IntArray
+
+WEEK = 7 * 86_400
+WEEKS = 10
+"""Number of earlier weeks from which arrivals are copied."""
+
+DEPENDENCE = 0.5
+"""Probability with which a job shares the uniform of its user and limit."""
+
+
+class Jobs(NamedTuple):
+    """Jobs of the state at a moment: running ones, then waiting ones.
+
+    Attributes
+    ----------
+    elapsed, limit, user : (n,) int64
+        Elapsed time (0 for waiting jobs), limit, and user.
+    """
+
+    elapsed: IntArray
+    limit: IntArray
+    user: IntArray
+
+
+class Future(NamedTuple):
+    """One future.
+
+    Attributes
+    ----------
+    run : (n,) int64
+        Run times of the jobs of the state, from their starts.
+    copied : (m,) int64
+        Rows of the copied jobs in the history, in the order of their arrivals.
+    at, arrival_run : (m,) int64
+        Their arrivals from the moment on, and run times.
+    weeks : sequence of (int, int)
+        Pieces with arrivals, and the number of weeks back that each is copied from.
+    """
+
+    run: IntArray
+    copied: IntArray
+    at: IntArray
+    arrival_run: IntArray
+    weeks: Sequence[tuple[int, int]]
+
+
+class FutureModel:
+    """Futures of a moment; candidates of run times are computed once for each job.
+
+    Parameters
+    ----------
+    history : History
+        Jobs submitted up to the moment; later ones are not read.
+    at, horizon : int
+        Moment, and length of the futures.
+    jobs : Jobs
+        Jobs of the state.
+    arrivals : bool
+        Whether later jobs arrive.
+    """
+
+    def __init__(self, history: History, at: int, horizon: int, jobs: Jobs, *, arrivals: bool = True) -> None:
+        self.history, self.at, self.horizon, self.jobs = history, at, horizon, jobs
+        self._arrivals = arrivals
+        parts = zip(jobs.limit.tolist(), jobs.elapsed.tolist(), jobs.user.tolist(), strict=True)
+        self.pools = [self._pool(*part) for part in parts]
+        pairs = dict.fromkeys(zip(jobs.user.tolist(), jobs.limit.tolist(), strict=True))
+        self.groups = list(pairs)
+        numbers = {pair: number for number, pair in enumerate(self.groups)}
+        owners = zip(jobs.user.tolist(), jobs.limit.tolist(), strict=True)
+        self._group: IntArray = np.array([numbers[pair] for pair in owners], dtype=np.int64)
+        self._counts: IntArray = np.array([len(values) for _, values in self.pools], dtype=np.int64)
+        self._values = np.concatenate([values for _, values in self.pools] or [np.zeros(0, dtype=np.int64)])
+        self._first = np.cumsum(self._counts) - self._counts
+        self._weeks: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}
+
+    def _pool(self, limit: int, elapsed: int, user: int) -> tuple[str, IntArray]:
+        key = limit, elapsed, user
+        known = self._pools
+        if key not in known:
+            known[key] = self.history.candidates(self.at, limit, elapsed, user)
+        return known[key]
+
+    @cached_property
+    def _pools(self) -> dict[tuple[int, int, int], tuple[str, IntArray]]:
+        return {}
+
+    @property
+    def pieces(self) -> int:
+        """Number of pieces of seven days in the horizon."""
+        return -(-self.horizon // WEEK) if self._arrivals else 0
+
+    def weeks_back(self, piece: int, u: float) -> int | None:
+        """Return the number of weeks that a piece is copied from; None if there is no such week."""
+        first = int(self.history.submit[0]) if len(self.history.submit) else self.at
+        most = min((self.at - first) // WEEK, piece + WEEKS)
+        return None if most < piece + 1 else piece + 1 + int(u * (most - piece))
+
+    def missing_days(self) -> float:
+        """Return for how many days of the horizon no week can be copied."""
+        missing = [piece for piece in range(self.pieces) if self.weeks_back(piece, 0.0) is None]
+        return sum(min(self.horizon - piece * WEEK, WEEK) for piece in missing) / 86_400
+
+    def arrivals(self, weeks: list[int | None]) -> tuple[IntArray, IntArray]:
+        """Return the rows of the copied jobs and their arrivals from the moment on, for the weeks of each piece."""
+        found = [self.copied(piece, back) for piece, back in enumerate(weeks) if back is not None]
+        if not found:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        rows, at = (np.concatenate(column) for column in zip(*found, strict=True))
+        return rows, at
+
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """Pieces, and the numbers of weeks back that each can be copied from."""
+        first = int(self.history.submit[0]) if len(self.history.submit) else self.at
+        whole = (self.at - first) // WEEK
+        return [(i, back) for i in range(self.pieces) for back in range(i + 1, min(whole, i + WEEKS) + 1)]
+
+    def copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
+        """Return the rows that a piece copies from an earlier week, and their arrivals from the moment on."""
+        if (piece, back) not in self._weeks:
+            shift = self.at - back * WEEK
+            bounds = shift + piece * WEEK, shift + min(self.horizon, (piece + 1) * WEEK)
+            first, last = np.searchsorted(self.history.submit, bounds, side="right").tolist()
+            rows = first + np.flatnonzero(self.history.left[first:last] > self.at)
+            self._weeks[piece, back] = rows, self.history.submit[rows] - shift
+        return self._weeks[piece, back]
+
+    def run_times(self, share: FloatArray, value: FloatArray, common: FloatArray) -> IntArray:
+        """Return the run times of the jobs of the state for uniforms of jobs and groups."""
+        u: FloatArray = np.where(share < DEPENDENCE, common[self._group], value)
+        limit, elapsed = self.jobs.limit, self.jobs.elapsed
+        free: IntArray = elapsed + 1 + (u * np.maximum(limit - elapsed, 1)).astype(np.int64)
+        if not len(self._values):
+            return free
+        at = np.minimum(self._first + (u * self._counts).astype(np.int64), len(self._values) - 1)
+        found: IntArray = np.where(self._counts > 0, self._values[at], free)
+        return found
+
+    def arrival_runs(self, rows: IntArray, u: FloatArray) -> IntArray:
+        """Return the run times of copied jobs: their own if they have ended, else drawn."""
+        history = self.history
+        run = history.run[rows].copy()
+        for place in np.flatnonzero(history.end[rows] > self.at).tolist():
+            limit, user = int(history.limit[rows[place]]), int(history.user[rows[place]])
+            run[place] = drawn(self._pool(limit, 0, user)[1], float(u[place]), limit, 0)
+        return run
+
+    def future(self, k: int, futures: int, seed: int) -> Future:
+        """Return future *k* of *futures*."""
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, self.at, k])))
+        weeks = [
+            self.weeks_back(piece, (k + u) / futures if piece == 0 else u)
+            for piece, u in enumerate(rng.random(self.pieces).tolist())
+        ]
+        n = len(self.jobs.limit)
+        run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
+        rows, at = self.arrivals(weeks)
+        keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
+        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys)
+
+    def each(self, futures: int, seed: int) -> Iterator[Future]:
+        """Yield all futures."""
+        return (self.future(k, futures, seed) for k in range(futures))

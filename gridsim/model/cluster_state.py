@@ -1,0 +1,289 @@
+"""State of a cluster at one moment: running and waiting jobs, nodes, reservations and licences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from gridsim.schema import Number, Schema, check
+
+WaitingKind = Literal["held", "never", "after", "not before", "queued"]
+NodeState = Literal["up", "no new jobs", "down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateJob:
+    """A job of a state.
+
+    Parameters
+    ----------
+    job : str
+        Id: the job number, or ``ARRAY_TASK``.
+    user, account, partition, qos : str
+        Names; empty if unknown. A job can be in several partitions, separated by commas.
+    limit : int or None
+        Time limit, s; None for no limit.
+    features : str
+        Constraint in Slurm's syntax, such as ``ib|rome``.
+    reservation : str
+        Reservation that the job uses or waits for; empty for none.
+    cores : int
+        Number of cores: allocated to a running job, requested by a waiting job.
+    memory : int
+        Memory on all nodes, MiB; 0 if unknown.
+    gpus : mapping of str to int
+        GPUs on all nodes by type; the type is empty for any type.
+    licences : mapping of str to int
+        Licences by name.
+    nodes : int
+        Number of nodes; for a waiting job the least number.
+    """
+
+    job: str
+    user: str
+    account: str
+    partition: str
+    qos: str
+    limit: int | None
+    features: str
+    reservation: str
+    cores: int
+    memory: int
+    gpus: Mapping[str, int]
+    licences: Mapping[str, int]
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJob(StateJob):
+    """A job that has started and not ended.
+
+    Parameters
+    ----------
+    start : int
+        Unix time of its start, s.
+    elapsed : int
+        Time that it has run, without suspensions, s.
+    stopped : bool
+        Whether it is suspended at this moment.
+    on : tuple of str
+        Names of its nodes.
+    """
+
+    start: int
+    elapsed: int
+    stopped: bool
+    on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingJob(StateJob):
+    """A job that has not started.
+
+    Parameters
+    ----------
+    kind : {"held", "never", "after", "not before", "queued"}
+        Held by a user or an administrator; unable to start; waits for other jobs; for a time; or in the queue.
+    reason : str
+        Slurm's reason, or the state of a job that is held by its state.
+    priority : int
+        Slurm's priority.
+    submit : int
+        Unix time of its submission, s.
+    eligible : int or None
+        Unix time before which it cannot start, s; None if that time is over.
+    after : tuple of (str, str, str)
+        Dependencies that are not fulfilled: type, job (``*`` after the number for all tasks), and state.
+    any_one : bool
+        Whether one of these dependencies is enough.
+    array : int or None
+        Number of its job array.
+    throttle : int or None
+        Greatest number of tasks of the array that run at once.
+    required, excluded : tuple of str
+        Nodes that it has to use, and that it must not use.
+    slurm_start : int or None
+        Slurm's own estimate of its start (Unix time, s), if the state has one.
+    """
+
+    kind: WaitingKind
+    reason: str
+    priority: int
+    submit: int
+    eligible: int | None
+    after: tuple[tuple[str, str, str], ...]
+    any_one: bool
+    array: int | None
+    throttle: int | None
+    required: tuple[str, ...]
+    excluded: tuple[str, ...]
+    slurm_start: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateNode:
+    """A node.
+
+    Parameters
+    ----------
+    node : str
+        Name.
+    cores : int
+        Number of cores that jobs can use.
+    memory : int
+        Memory, MiB.
+    gpus : mapping of str to int
+        GPUs by type.
+    features, partitions : tuple of str
+        Features that jobs can request, and partitions of the node.
+    weight : int
+        Slurm's weight; nodes with low weights are used first.
+    state : {"up", "no new jobs", "down"}
+        Whether jobs can start on it; on a node without new jobs, running jobs continue.
+    """
+
+    node: str
+    cores: int
+    memory: int
+    gpus: Mapping[str, int]
+    features: tuple[str, ...]
+    partitions: tuple[str, ...]
+    weight: int
+    state: NodeState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateReservation:
+    """A reservation.
+
+    Parameters
+    ----------
+    name : str
+        Name.
+    start, end : int
+        Unix times, s; an *end* of None is unknown.
+    nodes : tuple of str
+        Names of its nodes.
+    cores : int or None
+        Number of reserved cores on all nodes; None for all.
+    users, accounts : tuple of str
+        Names of those that may use it.
+    maintenance : bool
+        Whether it is a maintenance.
+    """
+
+    name: str
+    start: int
+    end: int | None
+    nodes: tuple[str, ...]
+    cores: int | None
+    users: tuple[str, ...]
+    accounts: tuple[str, ...]
+    maintenance: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Canonical state of a cluster, from which a forecast starts.
+
+    Parameters
+    ----------
+    at : int
+        Moment of the state (Unix time, s).
+    running : tuple of RunningJob
+        Jobs that run, by start and id.
+    waiting : tuple of WaitingJob
+        Jobs that wait, by descending priority and submission; tasks of an array in their order.
+    nodes : tuple of StateNode
+        Nodes in the order of their list.
+    reservations : tuple of StateReservation
+        Present and later reservations.
+    licences : mapping of str to mapping of str to int
+        Licences by name: ``total`` and ``used``.
+    left_out : mapping of str to int
+        Number of other entries of the list of jobs, such as completed ones, by state.
+    notes : tuple of str
+        Sentences on the source that the output of a forecast repeats.
+    """
+
+    at: int
+    running: tuple[RunningJob, ...] = ()
+    waiting: tuple[WaitingJob, ...] = ()
+    nodes: tuple[StateNode, ...] = ()
+    reservations: tuple[StateReservation, ...] = ()
+    licences: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of ``state.json``."""
+        content: dict[str, Any] = _lists(asdict(self))
+        for each in (content, *content["waiting"]):
+            for name in _OPTIONAL & {name for name, value in each.items() if value in (None, [])}:
+                del each[name]
+        return content
+
+    @classmethod
+    def from_json(cls, content: Any, *, path: object = None, data: bytes | None = None) -> ClusterState:
+        """Return the state that `to_json` wrote.
+
+        Parameters
+        ----------
+        content : mapping
+            The content of the file.
+        path : path, optional
+            The file, for errors.
+        data : bytes, optional
+            Its bytes, to find the line of an error.
+
+        Raises
+        ------
+        InputError
+            With the field, and with file and line if known, for content of another form.
+        """
+        check(content, _schema(cls), path=path, data=data)
+        made: ClusterState = _made(content, cls)
+        return made
+
+
+_WHOLE = Number(0, 2**53, whole=True)
+"""Numbers of a state: amounts, seconds and Unix times."""
+
+_OPTIONAL = {"slurm_start", "notes"}
+"""Fields that are left out of ``state.json`` if they have no value."""
+
+
+def _lists(value: Any) -> Any:
+    """Return a value with lists instead of tuples."""
+    if isinstance(value, Mapping):
+        return {key: _lists(each) for key, each in value.items()}
+    return [_lists(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _schema(hint: Any) -> Schema:
+    """Return the schema of a value of this type."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return frozenset(inner)
+    if origin is tuple:
+        return [_schema(each) for each in inner if each is not Ellipsis]
+    if origin is Mapping:
+        return {str: _schema(inner[1])}
+    if isinstance(hint, UnionType):
+        return tuple(None if each is type(None) else _schema(each) for each in inner)
+    if hasattr(hint, "__dataclass_fields__"):
+        hints = get_type_hints(hint)
+        return {name + "?" * (name in _OPTIONAL): _schema(each) for name, each in hints.items()}
+    return _WHOLE if hint is int else hint
+
+
+def _made(value: Any, hint: Any) -> Any:
+    """Return a checked value of a JSON document as this type."""
+    if hasattr(hint, "__dataclass_fields__"):
+        hints = get_type_hints(hint)
+        return hint(**{name: _made(each, hints[name]) for name, each in value.items() if name in hints})
+    if get_origin(hint) is tuple:
+        return tuple(_made(each, get_args(hint)[0]) for each in value)
+    return value

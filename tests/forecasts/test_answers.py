@@ -1,0 +1,190 @@
+"""Forecasts at moments of a log: laws, texts, bad input, and kept calibration pairs."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.cli import main
+from gridsim.errors import InputError
+from gridsim.forecasts.answer import Answer, JobForecast
+from gridsim.forecasts.answers import NewJob
+from gridsim.model.dates import Calendar
+from gridsim.model.time import MICROSECOND
+from gridsim.report.forecast_text import sentence
+from gridsim.workload.formats.swf_writer import write_swf
+
+DAY = 86_400
+AT = 45 * DAY
+
+
+def busy_log(seed: int = 1, days: int = 60) -> gs.Workload:
+    rng = np.random.default_rng(seed)
+    n = 16 * days
+    run = np.minimum(rng.lognormal(8.3, 1.2, n).astype(int) + 1, DAY)
+    estimate = np.minimum(run * rng.integers(1, 5, n), 2 * DAY)
+    submit = np.sort(rng.integers(0, days * DAY, n))
+    columns: dict[str, Any] = {"submit": submit, "runtime": run, "estimate": estimate, "cores": rng.integers(1, 9, n)}
+    return gs.Workload.from_columns(**columns, labels={"user": rng.integers(0, 6, n)}, cores_stated=8)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_nothing_after_the_moment_changes_a_forecast() -> None:
+    """Later submissions and the run times of jobs that still run or wait may be anything."""
+    log = busy_log()
+    for policy in ("easy", "fcfs", "sjf"):
+        first = gs.forecast(log, at=AT, policy=policy, futures=19, calibrate=False)
+        record = gs.simulate(log, policy=policy).record
+        open_then = record.end_us > AT * MICROSECOND
+        rng = np.random.default_rng(2)
+        shorter = (log.runtime * rng.uniform(0.2, 1, len(log))).astype(np.int64)
+        elapsed = AT * MICROSECOND - record.start_us + MICROSECOND
+        runtime = np.where(
+            open_then, np.maximum(shorter, np.where(record.start_us < AT * MICROSECOND, elapsed, 1)), log.runtime
+        )
+        changed = replace(log, runtime=np.maximum(runtime, MICROSECOND))
+        few = changed.select((log.submit <= AT * MICROSECOND) | (rng.random(len(log)) < 0.5))
+        other = gs.forecast(few, at=AT, policy=policy, futures=19, calibrate=False)
+        assert first.waiting > 0
+        assert [it.job for it in other.jobs] == [it.job for it in first.jobs]
+        assert np.array_equal(other.samples, first.samples)
+
+
+def test_results_do_not_depend_on_workers_or_the_engine() -> None:
+    log = busy_log()
+    one = gs.forecast(log, at=AT, futures=20, calibrate=False, options=gs.Run(engine="simpy"))
+    two = gs.forecast(log, at=AT, futures=20, calibrate=False, options=gs.Run(engine="compiled"), workers=2)
+    assert np.array_equal(one.samples, two.samples)
+
+
+def test_a_second_forecast_uses_kept_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = busy_log()
+    made: list[int] = []
+
+    def hear(now: int, of: int) -> None:
+        made.append(now)
+
+    how: dict[str, Any] = {"at": AT, "futures": 19, "horizon": 2 * DAY, "progress": hear}
+    first = gs.forecast(log, **how)
+    assert made[-1] > 50
+    assert all(it.pairs >= 50 for it in first.jobs)
+    made.clear()
+    again = gs.forecast(log, **how)
+    assert not made
+    assert again.to_dict() == first.to_dict()
+
+
+def test_a_job_that_is_not_submitted_yet_waits_behind_the_others() -> None:
+    log = busy_log()
+    new = NewJob(8, 3600.0, {"user": 2})
+    found = gs.forecast(log, at=AT, new=new, policy="fcfs", futures=19, calibrate=False)
+    others = gs.forecast(log, at=AT, policy="fcfs", futures=19, calibrate=False)
+    assert found.waiting == others.waiting + 1
+    assert found.jobs[0].requested >= max(it.requested for it in others.jobs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"at": 99 * DAY}, "expected [0-9]+ to"),
+        ({"at": 5 * DAY}, "arrivals need 2 weeks"),
+        ({"job": 1}, "has ended"),
+        ({"job": 10**6}, "is unknown at this moment"),
+        ({"horizon": 60}, "at least 1 h"),
+        ({"policy": "easy?predict=clairvoyant"}, "needs true run times"),
+    ],
+)
+def test_bad_input_has_one_clear_error(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        gs.forecast(busy_log(), **{"at": AT, "futures": 19, "calibrate": False, **change})
+
+
+def answer_of(job: JobForecast, at: float = 0.0) -> Answer:
+    known = (at, Calendar(1795521600 - at), "easy", "live", 64, 3, 40, 1, [job], {}, [], 99, 7 * DAY, 1)
+    return Answer(*known, np.zeros((99, 1)))
+
+
+def job_of(**changes: Any) -> JobForecast:
+    sample = np.full(99, 7080.0)
+    given: dict[str, Any] = {
+        "job": "310128",
+        "cores": 8,
+        "limit": 3600.0,
+        "waited": 60.0,
+        "sample": sample,
+        "known": 400,
+    }
+    given |= {"intervals": {0.9: (3630.0, 9001.0)}, "pairs": 200, "source": "futures", "requested": 9.0}
+    return JobForecast(**given | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {},
+            "Job 310128 starts between 13:00 and 14:35 with 90 % probability (calibrated on 200 earlier forecasts); "
+            "median 13:58.",
+        ),
+        ({"sample": np.zeros(99)}, "Job 310128 starts now."),
+        (
+            {"intervals": {0.9: (3630.0, math.inf)}},
+            "Job 310128 starts after 13:00 with 90 % probability (calibrated on 200 earlier forecasts); median 13:58. "
+            "No later limit can be stated.",
+        ),
+        (
+            {"pairs": 0, "known": 31},
+            "Job 310128 starts between 13:00 and 14:35 in 90 % of the futures (not calibrated: 31 earlier forecasts, "
+            "50 needed); median 13:58.",
+        ),
+        (
+            {"observed": {0.9: (80, 100)}},
+            "Job 310128 starts between 13:00 and 14:35 with 80 % probability (calibrated on 200 earlier forecasts); "
+            "median 13:58. Of the last 100 such forecasts 80 contained the start.",
+        ),
+        (
+            {"sample": np.full(99, math.inf), "not_modelled": "QOSMaxCpuPerUserLimit", "pairs": 0, "known": 0},
+            "Job 310128 starts between 13:00 and 14:35 in 90 % of the futures (not calibrated); median later than 7 d. "
+            "Not modelled: QOSMaxCpuPerUserLimit.",
+        ),
+    ],
+)
+def test_the_sentence_of_a_job(changes: dict[str, Any], text: str) -> None:
+    job = job_of(**changes)
+    assert sentence(answer_of(job), job) == text
+
+
+def test_the_command_prints_and_writes_a_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, out = tmp_path / "log.swf", tmp_path / "out"
+    write_swf(busy_log(), log)
+    words = ["forecast", str(log), "--at", str(AT), "--state", "simulated", "--futures", "19", "--no-calibration"]
+    assert main([*words, "--json", "--out", str(out)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = (out / "forecast.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(found["jobs"]) == 1 + found["waiting"]
+    assert len((out / "samples.csv").read_text().splitlines()) == 1 + 19 * found["waiting"]
+    assert main([*words, "--cores", "4", "--walltime", "1h", "--user", "2"]) == 0
+    assert "The new job starts" in " ".join(capsys.readouterr().out.split())
+    assert main(["forecast", str(log)]) == 2
+    assert "field 'at'" in capsys.readouterr().err
+
+
+def test_the_command_tests_forecasts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log.swf"
+    write_swf(busy_log(days=150), log)
+    words = ["forecast", str(log), "--backtest", "--moments", "200", "--futures", "19", "--horizon", "2d"]
+    assert main([*words, "--state", "simulated", "-j", "1"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "started within the 90 % interval" in shown
+    assert "requested walltimes" in shown

@@ -1,0 +1,66 @@
+"""Starts in futures against a golden case, and equal starts in both engines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridsim.forecasts.history import History
+from gridsim.forecasts.model import Future, FutureModel
+from gridsim.forecasts.runs import FutureRuns, Machine
+from gridsim.forecasts.state import State
+from gridsim.model.platform import Platform
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_golden_case_f04(engine: str) -> None:
+    case = json.loads((GOLDEN / "f04-forecast.json").read_text())
+    at, jobs = case["T"], case["now"]
+    everyone = [*case["history"], *({"run": 1, "submit": it["start"] or at, **it} for it in jobs)]
+    columns = {name: np.array([job[name] for job in everyone]) for name in ("submit", "run", "limit", "cores")}
+    order = np.argsort(columns["submit"], kind="stable")
+    log = Workload.from_columns(
+        submit=columns["submit"],
+        runtime=columns["run"],
+        estimate=columns["limit"],
+        cores=columns["cores"],
+        labels={"user": [job["user"] for job in everyone]},
+    )
+    n = len(case["history"])
+    start = np.array([NEVER if job["start"] is None else job["start"] * MICROSECOND for job in everyone])[order]
+    end = np.where(order < n, start + np.minimum(log.runtime, log.estimate), NEVER)
+    history = History.of(log, start, end)
+    place = np.argsort(order)[n:]
+    running = np.array([job["running"] for job in jobs])
+    elapsed = np.array([at - job["start"] for job in jobs if job["running"]])
+    state = State(at, place[running], place[~running], elapsed * MICROSECOND, [None] * len(elapsed))
+    model = FutureModel(history, at, case["horizon"], state.jobs(history))
+    assert [name for name, _ in model.pools] == case["pools"]
+    assert [list(pair) for pair in model.groups] == case["groups"]
+    runs = FutureRuns(log, state, model, Machine(Platform.single(case["machine"]), case["policy"], Run(engine=engine)))
+    waiting = [str(job["job"]) for job in jobs if not job["running"]]
+    samples: list[list[int]] = []
+    for k, given in enumerate(case["futures"]):
+        weeks = [model.weeks_back(0, (k + given["week"]) / len(case["futures"]))]
+        assert weeks == [given["weeks_back"]]
+        rows, arrivals = model.arrivals(weeks)
+        assert [-everyone[order[row]]["job"] for row in rows] == given["arrivals"]
+        run = model.run_times(*(np.array(given[name]) for name in ("share", "value", "common")))
+        assert (run - model.jobs.elapsed).tolist() == given["left"]
+        known = model.arrival_runs(rows, np.zeros(len(rows)))
+        future = Future(run, rows, arrivals, known, [(0, weeks[0])])
+        waits = runs.waits(future, range(len(waiting))).tolist()
+        assert dict(zip(waiting, waits, strict=True)) == given["starts"]
+        samples.append(waits)
+    for job, sample in zip(waiting, np.sort(np.array(samples), axis=0).T.tolist(), strict=True):
+        assert sample == case["expected"][job]["sample"]
+    requested = runs.by_requested_walltimes(range(len(waiting))).tolist()
+    assert requested == [case["expected"][job]["by_requested_walltimes"] for job in waiting]

@@ -1,0 +1,90 @@
+"""A world that starts from a state: a golden case, and the law that nothing before the moment is simulated again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridsim.forecasts.state import State
+from gridsim.model.cluster_state import ClusterState
+from gridsim.model.platform import Platform
+from gridsim.model.platform_file import read_platform
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+from gridsim.simulation import simulate
+from gridsim.world import World
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_golden_case_f07() -> None:
+    case = json.loads((GOLDEN / "f07-world.json").read_text())
+    state = ClusterState.from_json(case["state"])
+    world = World.from_state(state, "easy", default_limit=case["default_limit"])
+    ids = [job.job for job in (*state.running, *state.waiting)]
+    ids = [job for job in ids if job in case["expected"]]
+    assert world.platform.cores == case["capacity"]
+    world.run()
+    starts = np.maximum(world.record().start, 0).astype(int).tolist()
+    assert dict(zip(ids, starts, strict=True)) == case["expected"]
+
+
+POLICIES = ["fcfs", "easy", "easy++", "sjbf", "first-fit", "depth", "sjf", "wfp3", "moldable-start", "moldable-equal"]
+
+
+def some_jobs(seed: int, n: int = 120) -> Workload:
+    rng = np.random.default_rng(seed)
+    run = rng.integers(1, 900, n)
+    return Workload.from_columns(
+        submit=np.sort(rng.integers(0, 5000, n)),
+        runtime=run,
+        estimate=np.maximum(1, (run * rng.uniform(0.8, 4, n)).astype(int)),
+        cores=rng.integers(1, 17, n),
+        labels={"user": rng.integers(0, 5, n)},
+    )
+
+
+@pytest.mark.parametrize("machine", ["16", "4x4"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_cold_start(policy: str, machine: str) -> None:
+    """The state of a run and the true future give the starts of the whole run, in both engines."""
+    log = some_jobs(len(policy))
+    platform = Platform.single(16) if machine == "16" else read_platform(machine)
+    whole = simulate(log, platform=platform, policy=policy, options=Run(engine="simpy")).record
+    compared = 0
+    for at in range(400, 5000, 900):
+        state = State.of(at, log.submit, whole.start_us, whole.end_us, whole.allocations)
+        state = state.with_past(log, whole.start_us, whole.end_us)
+        later = np.flatnonzero(log.submit > at * MICROSECOND)
+        jobs = state.workload(log, later, log.submit[later] - at * MICROSECOND)
+        rows = np.concatenate([state.running, state.waiting, later])
+        in_python = policy == "easy++" or (machine != "16" and policy.startswith("moldable"))
+        for engine in ("simpy",) if in_python else ("simpy", "compiled"):
+            world = World(jobs, platform, policy, Run(engine=engine), max_jobs=0, beginning=state.beginning)
+            world.complete()
+            found = world.record().start_us
+            assert (found + np.where(found < NEVER, at * MICROSECOND, 0)).tolist() == whole.start_us[rows].tolist()
+            compared += len(state.waiting)
+    assert compared > 50
+
+
+@pytest.mark.parametrize("policy", ["conservative", "msb"])
+def test_running_jobs_end_as_before_under_policies_that_plan(policy: str) -> None:
+    """Such a policy starts the running jobs at time 0 with their remaining run times, and plans in queue order."""
+    log = some_jobs(3)
+    whole = simulate(log, platform=Platform.single(16), policy=policy).record
+    for at in (1000, 3000):
+        state = State.of(at, log.submit, whole.start_us, whole.end_us)
+        none = np.zeros(0, dtype=np.int64)
+        jobs = state.workload(log, none, none)
+        world = World(jobs, Platform.single(16), policy, max_jobs=0, beginning=state.beginning)
+        world.complete()
+        found = world.record()
+        many = len(state.running)
+        assert many
+        assert (found.end_us[:many] + at * MICROSECOND).tolist() == whole.end_us[state.running].tolist()
+        assert (found.start_us[many:] < NEVER).all()
