@@ -11,9 +11,8 @@ import numpy.typing as npt
 from gridsim.engine import events
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Engine, Setup
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, name_of
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.policy.protocols import name_of
 
 _WORK = 1024
 """Work of the first compiled call, after which the run stops if all starts in question are known; then more."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim.entities.starting_point import StartingPoint
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.forecaster import Ask, Forecaster, Options, Source
@@ -30,7 +30,6 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import uses_run_times
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import name_of
 from gridsim.policy.site_policy import machine as machine_for
 from gridsim.scenario import jobs_of
 from gridsim.simulation import run
