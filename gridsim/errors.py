@@ -63,12 +63,12 @@ def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
             raise InputError(f"is {getattr(owner, name)}; expected {expected}", field=name)
 
 
-def check_rows(told: Callable[[str, int], str], *rules: tuple[str, Any, str], path: object = None) -> None:
+def check_rows(shown: Callable[[str, int], str], *rules: tuple[str, Any, str], path: object = None) -> None:
     """Raise `InputError` for the first row that violates a rule.
 
     Parameters
     ----------
-    told : callable
+    shown : callable
         Returns what a row of a column has, such as ``job 3 has 0``.
     *rules : (str, array of bool, str)
         Column, wrong rows and what is expected.
@@ -77,7 +77,7 @@ def check_rows(told: Callable[[str, int], str], *rules: tuple[str, Any, str], pa
     """
     for name, wrong, expected in rules:
         if wrong.any():
-            raise InputError(f"{told(name, int(wrong.argmax()))}; expected {expected}", path=path, field=name)
+            raise InputError(f"{shown(name, int(wrong.argmax()))}; expected {expected}", path=path, field=name)
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def require_known(kind: str, known: Collection[Any], *names: Any) -> None:
 
 
 def installed(module: str, needed: str, path: object = None) -> Any:
-    """Return an optional module by the name of its package, or raise for *needed*, such as ``Parquet needs duckdb``."""
+    """Return an optional module by the name of its package, or raise an error that begins with *needed*."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -97,6 +97,7 @@ def _publish(args: Namespace) -> None:
     from gridsim.model.platform import machine_cores  # numpy: not needed for --help
     from gridsim.report.publication import PROMPTS, description
     from gridsim.workload.anonymise import anonymised
+    from gridsim.workload.audit import LogRows, audit
     from gridsim.workload.describe import describe
     from gridsim.workload.formats.swf_writer import write_swf
     from gridsim.workload.formats.table.writer import write_jobs
@@ -108,7 +109,7 @@ def _publish(args: Namespace) -> None:
     if log.tasks is not None:
         raise InputError("contains workflows, which a published trace cannot represent; expected independent jobs")
     public = anonymised(log, key, shift=args.shift)
-    found = _audit_public(public, args)
+    found = audit(LogRows(public), _machine_of(args, public))
     facts = describe(public, machine_cores(public, args.cores)[0])
     write_swf(anonymised(log, key, shift=args.shift, numbers=True), folder / "trace.swf.gz")
     columns = write_jobs(public, folder)
@@ -140,12 +141,6 @@ def _folder(path: str) -> Path:
             raise InputError(message, path=path)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _audit_public(public: Workload, args: Namespace) -> Audit:
-    from gridsim.workload.audit import LogRows, audit  # numpy: not needed for --help
-
-    return audit(LogRows(public), _machine_of(args, public))
 
 
 def _draw(public: Workload, found: Audit, folder: Path) -> list[str]:

@@ -13,7 +13,8 @@ from gridsim.metrics.availability import concerns_failures, failure_metrics
 from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
-from gridsim.metrics.measures import Measure, Metric, measures
+from gridsim.metrics.measures import Measure, measures
+from gridsim.metrics.measures import Metric as Metric
 from gridsim.metrics.prediction import PREDICTION_METRICS, PROMISE_METRICS, concerns_predictions, prediction_metrics
 from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.resources import concerns_resources

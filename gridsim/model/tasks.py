@@ -134,12 +134,12 @@ class Tasks:
             job = int(np.argmax(counts < 1))
             raise InputError(f"job {jobs[job] if jobs is not None else job + 1} has no tasks", path=path, field="tasks")
 
-        def told(field: str, row: int) -> str:
+        def shown(field: str, row: int) -> str:
             value = int(self.cores[row]) if field == "cores" else seconds(int(getattr(self, field)[row]))
             return f"{self._place(row, jobs)} has {value}"
 
         check_rows(
-            told,
+            shown,
             ("runtime", self.runtime <= 0, "a runtime above 0 s"),
             ("runtime", self.runtime >= NEVER, "a finite run time"),
             ("estimate", self.estimate <= 0, "an estimate above 0 s"),

@@ -303,12 +303,12 @@ class Workload:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
 
-        def told(name: str, row: int) -> str:
+        def shown(name: str, row: int) -> str:
             value = dict(self.columns())[name][row]
             return f"job {self.job[row]} has {value if name in ('cores', 'tolerance') else seconds(int(value))}"
 
         check_rows(
-            told,
+            shown,
             ("runtime", _no_duration(self.runtime), "a finite run time above 0 s (see --on zero-runtime=RULE)"),
             ("estimate", _no_duration(self.estimate), "a finite estimate above 0 s"),
             ("cores", self.cores < (1 if self.demands is None else 0), "at least 1 core"),

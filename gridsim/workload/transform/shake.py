@@ -52,8 +52,11 @@ class Shake:
     source: ClassVar[str] = "Tsafrir, Ouaknine, Feitelson 2007"
 
     def __post_init__(self) -> None:
-        replica = (self.replica is None or self.replica >= 0, "a number from 0")
-        check_parameters(self, by=(0 <= self.by <= _LARGEST, f"whole seconds from 0 to {_LARGEST}"), replica=replica)
+        check_parameters(
+            self,
+            by=(0 <= self.by <= _LARGEST, f"whole seconds from 0 to {_LARGEST}"),
+            replica=(self.replica is None or self.replica >= 0, "a number from 0"),
+        )
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Return the *workload* with shifted submit times."""

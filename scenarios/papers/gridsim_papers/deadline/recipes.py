@@ -13,8 +13,7 @@ from typing import Any
 from gridsim import InputError
 from gridsim.errors import UnknownNameError
 from gridsim.files import read_toml
-from gridsim.metrics.measures import Metric
-from gridsim.metrics.summary import DEADLINE_METRICS, METRICS
+from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, Metric
 
 __all__ = [
     "CONDITIONS",

@@ -15,8 +15,7 @@ from gridsim import Platform, Record, Run, Workload, simulate
 from gridsim.metrics.charges import CategorySlowdowns, category_slowdowns
 from gridsim.metrics.deadlines import deadline_metrics, deadline_requested, granted, refused, taken, terciles
 from gridsim.metrics.groups import rows_by_group
-from gridsim.metrics.measures import Metric
-from gridsim.metrics.summary import DEADLINE_METRICS, metrics
+from gridsim.metrics.summary import DEADLINE_METRICS, Metric, metrics
 from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, seconds
 from gridsim.workload.synthetic.packed import Packed
