@@ -142,6 +142,7 @@ def quote(
     platform: Platform | None = None,
     site: Any = None,
     options: Run | None = None,
+    calibrate: bool = True,
     progress: Callable[[str, int], None] | None = None,
 ) -> Quotation:
     """Estimate when one more job would start, and which completion time could be guaranteed.
@@ -172,13 +173,15 @@ def quote(
         The site of the policy ``site``, as for `compare`.
     options : Run, optional
         Options of all runs: overrun, instant, seed, tick.
+    calibrate : bool
+        Whether the intervals of the start are calibrated on earlier forecasts, which the first call on a log makes.
     progress : callable, optional
         Called with the label and the number of jobs released so far.
 
     Returns
     -------
     Quotation
-        One answer per policy, with the cost of a tighter deadline.
+        One answer and one forecast of the start per policy, and the cost of a tighter deadline.
 
     Raises
     ------
@@ -196,7 +199,7 @@ def quote(
     workload = jobs_of(workload, policies.values())
     platform = site_machine(site) if platform is None and site is not None else platform
     how: dict[str, Any] = {"policies": policies, "platform": platform, "options": options, "progress": progress}
-    how |= {"deadline": deadline, "owner": owner, "demand": demand}
+    how |= {"calibrate": calibrate, "deadline": deadline, "owner": owner, "demand": demand}
     return Quotation.view(quoting.quote(workload, at=at, cores=cores, walltime=walltime, **how))
 
 

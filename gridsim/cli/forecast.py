@@ -15,8 +15,8 @@ from gridsim.model.dates import duration, instant
 if TYPE_CHECKING:
     from gridsim.cli.terminal import JobsProgress
     from gridsim.forecasts.answer import Answer
-    from gridsim.forecasts.answers import NewJob
     from gridsim.forecasts.backtest import Backtest
+    from gridsim.forecasts.forecaster import NewJob
     from gridsim.model.workload import Workload
     from gridsim.workers import Workers
 
@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.forecasts.answers import backtest_forecasts, forecast
     from gridsim.forecasts.forecaster import MOMENTS
+    from gridsim.forecasts.shapes import PARTS
     from gridsim.policy.presets import SITE, of_site
     from gridsim.policy.presets import policy as make_policy
     from gridsim.questions.quote import LABELS, owned
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
             how |= {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
             return _tell_backtest(args, backtest_forecasts(log, **how))
         how |= {"job": args.job, "calibrate": not args.no_calibration, "at_most": args.at_most}
-        how |= {"instead": args.instead or (), "every_shape": args.shapes, "until_empty": args.until_empty}
+        how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])
@@ -88,7 +89,7 @@ def _moment(args: argparse.Namespace, log: Workload) -> float | None:
 
 def _new(args: argparse.Namespace, labels: dict[str, int]) -> NewJob | None:
     """Return the job that is not submitted yet; None if there is none."""
-    from gridsim.forecasts.answers import NewJob
+    from gridsim.forecasts.forecaster import NewJob
 
     if args.width is None:
         return None
@@ -140,5 +141,5 @@ def _write(folder: str, content: dict[str, Any], *files: tuple[str, list[str], l
     from gridsim.report.tables import csv_text
 
     for name, header, rows in files:
-        write_text(Path(folder) / name, csv_text(header, rows))
+        write_text(Path(folder) / name, csv_text(header, *rows))
     write_json(Path(folder) / ("backtest.json" if files[0][0] == "backtest.csv" else "forecast.json"), content)

@@ -16,17 +16,12 @@ if TYPE_CHECKING:
     from gridsim.questions.quotation import Quoted
 
 
-_OWNER = ("user", "account", "partition", "qos")
-"""Labels that may be given for the job."""
-
-
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.files import print_json
-    from gridsim.questions.forecast import snapshot
     from gridsim.questions.labels import policies_of
-    from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
+    from gridsim.questions.quote import DEFAULT_POLICIES, LABELS, busiest_moment, quote, snapshot
 
     failing = source.failures(args)
     options = source.options_of(args, failing)
@@ -54,9 +49,10 @@ def run(args: argparse.Namespace) -> int:
             walltime=walltime,
             policies=policies,
             deadline=deadline,
-            owner={label: name for label in _OWNER if (name := getattr(args, label)) is not None},
+            owner={label: name for label in LABELS if (name := getattr(args, label)) is not None},
             platform=platform,
             options=options,
+            calibrate=not args.no_calibration,
             progress=progress.show,
         )
     caveats = source.notice_lines(workload, policies, platform)
@@ -120,25 +116,26 @@ def _amount(text: str) -> tuple[str, int]:
 def _tell(found: Quoted, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.quotation import (
-        alternatives_table,
         answers_table,
         forecasts_table,
+        has_answers,
         prices_table,
         sentences,
+        smaller_table,
         state_lines,
     )
 
     console = Terminal()
     console.say(*state_lines(found))
     console.print()
-    if any(it.promise != "none" for it in found.answers) or not found.forecasts:
+    if has_answers(found):
         console.print(answers_table(found, width=console.width))
     if found.forecasts:
         console.say("Start time")
         console.print(forecasts_table(found, width=console.width))
-    if found.alternatives:
+    if any(it.shapes for it in found.forecasts.values()):
         console.say("Smaller requests")
-        console.print(alternatives_table(found, width=console.width))
+        console.print(smaller_table(found, width=console.width))
     if len(found.prices) > 1:
         console.say(f"Price of a tighter deadline under {found.priced_by}")
         console.print(prices_table(found, width=console.width))

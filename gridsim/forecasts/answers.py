@@ -14,7 +14,7 @@ from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
-from gridsim.forecasts.forecaster import Ask, Forecaster, Options, Source
+from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Source
 from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, Judged, Pair, raw_interval
 from gridsim.forecasts.model import WEEK
 from gridsim.forecasts.runs import Machine
@@ -48,24 +48,6 @@ _UNMODELLED = ("Assoc", "QOS", "MaxJobs")
 Progress = Callable[[int, int], None]
 
 
-class NewJob(NamedTuple):
-    """A job that is not submitted yet.
-
-    Attributes
-    ----------
-    cores : int
-        Its cores.
-    walltime : float
-        Its limit, s.
-    labels : mapping of str to int
-        Its labels, by numbers of the workload.
-    """
-
-    cores: int
-    walltime: float
-    labels: Mapping[str, int]
-
-
 class _Moment(NamedTuple):
     """State, jobs and earlier forecasts from which a forecast is computed."""
 
@@ -97,7 +79,7 @@ def forecast(
     calibrate: bool = True,
     at_most: float | None = None,
     instead: Sequence[str] = (),
-    every_shape: bool = False,
+    parts: Sequence[float] = (),
     until_empty: bool = False,
     workers: int | Workers = 1,
     progress: Progress | None = None,
@@ -134,8 +116,8 @@ def forecast(
         Time for the futures, s; it chooses their number.
     instead : sequence of str
         Another shape of the only job: ``cores=48``, ``walltime=1h``.
-    every_shape : bool
-        Whether to try parts of its cores and of its limit.
+    parts : sequence of float
+        Parts of its cores and of its limit to try.
     until_empty : bool
         Whether to forecast when the queue is empty.
     workers : int or Workers
@@ -174,10 +156,10 @@ def forecast(
     calibration = _calibration(found, ask, workers, progress) if calibrate else None
     label = policy if isinstance(policy, str) else name_of(make_policy(policy))
     answer = _answer(found, asked, sample, calibration, label)
-    if instead or every_shape:
+    if instead or parts:
         if len(asked) != 1:
             raise InputError("is for one job; expected a job, or the cores of a new one", field="instead")
-        tried = shapes_of(answer.jobs[0].cores, answer.jobs[0].limit, instead, every=every_shape)
+        tried = shapes_of(answer.jobs[0].cores, answer.jobs[0].limit, instead, parts)
         answer = replace(answer, shapes=shapes(found.forecaster, found.state, asked[0], tried))
     return replace(answer, empty=when_empty(found.forecaster, found.state)) if until_empty else answer
 
@@ -225,7 +207,7 @@ def _of_log(
     if not int(log.submit[0]) // MICROSECOND <= moment or moment > int(earlier.last_event):
         first = int(log.submit[0]) // MICROSECOND
         raise InputError(f"is {moment} s; expected {first} to {int(earlier.last_event)} s, the log", field="at")
-    forecaster = earlier if new is None else earlier.with_job(new.cores, new.walltime, new.labels, moment)
+    forecaster = earlier if new is None else earlier.with_job(new, moment)
     if run_options.failures is not None:
         forecaster = forecaster.with_options(run_options)
     state = forecaster.state(moment)

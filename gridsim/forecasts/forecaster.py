@@ -22,6 +22,7 @@ from gridsim.forecasts.model import WEEK, WEEKS, FutureModel
 from gridsim.forecasts.runs import FutureRuns, Machine
 from gridsim.forecasts.state import State
 from gridsim.model.dates import calendar_of
+from gridsim.model.demand import Demand
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import when
@@ -47,6 +48,27 @@ class Question(NamedTuple):
 
     at: int
     row: int
+
+
+class NewJob(NamedTuple):
+    """A job that is not submitted yet.
+
+    Attributes
+    ----------
+    cores : int
+        Its cores.
+    walltime : float
+        Its limit, s.
+    labels : mapping of str to int
+        Its labels, by numbers of the workload.
+    demand : Demand, optional
+        What it requests of nodes and pools.
+    """
+
+    cores: int
+    walltime: float
+    labels: Mapping[str, int]
+    demand: Demand | None = None
 
 
 @dataclass(frozen=True)
@@ -109,10 +131,11 @@ class Forecaster:
         known = (column[column < NEVER] for column in (history.submit, history.start, history.end))
         return int(max((int(column.max()) for column in known if len(column)), default=0))
 
-    def with_job(self, cores: int, walltime: float, labels: Mapping[str, int], at: int) -> Forecaster:
+    def with_job(self, new: NewJob, at: int) -> Forecaster:
         """Return the forecasts of the jobs submitted up to a moment, and of one more that is submitted then."""
         come = self.log.submit <= at * MICROSECOND
-        log = with_job(self.log.select(come), at * MICROSECOND, cores, to_us(walltime), labels, None)
+        now, (cores, walltime, labels, demand) = at * MICROSECOND, new
+        log = with_job(self.log.select(come), now, cores, to_us(walltime), labels, demand)
         start, end = (np.append(column[come], NEVER) for column in (self._start, self._end))
         return Forecaster(log, start, end, self.machine, self.options, self._allocations)
 

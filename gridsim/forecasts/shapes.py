@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,20 @@ from gridsim.forecasts.intervals import quantile
 from gridsim.forecasts.runs import FutureRuns
 from gridsim.forecasts.state import State
 from gridsim.model.dates import duration
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, to_us
+from gridsim.model.demand import Demand, Demands
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, seconds, to_us
+from gridsim.model.workload import Workload
 
 PARTS = (1.0, 0.75, 0.5, 0.25)
 """Parts of the cores and of the limit of the shapes that are tried by default."""
 
 
-def shapes_of(cores: int, limit: float, instead: Sequence[str], *, every: bool) -> list[tuple[int, float]]:
-    """Return other shapes of a job, from ``cores=48`` and ``walltime=1h``, or *every* part of cores and limit.
+def shapes_of(cores: int, limit: float, instead: Sequence[str], parts: Sequence[float] = ()) -> list[tuple[int, float]]:
+    """Return other shapes of a job, from ``cores=48`` and ``walltime=1h``, and of *parts* of its cores and limit.
 
     Examples
     --------
-    >>> shapes_of(4, 3600, ["cores=2", "walltime=1800"], every=False)
+    >>> shapes_of(4, 3600, ["cores=2", "walltime=1800"])
     [(2, 1800.0)]
     """
     given: dict[str, Any] = {"cores": cores, "walltime": limit}
@@ -36,9 +39,8 @@ def shapes_of(cores: int, limit: float, instead: Sequence[str], *, every: bool) 
             raise InputError(f"is '{text}'; expected cores=N or walltime=D, such as cores=48", field="instead")
         given[name] = int(value) if name == "cores" else duration(value, "instead")
     found = [(given["cores"], float(given["walltime"]))] * bool(instead)
-    if every:
-        parts = [(max(1, round(cores * it)), max(1.0, float(int(limit * by)))) for it in PARTS for by in PARTS]
-        found += [shape for shape in dict.fromkeys(parts) if shape not in found]
+    every = [(max(1, round(cores * it)), max(1.0, float(int(limit * by)))) for by in parts for it in parts]
+    found += [shape for shape in dict.fromkeys(every) if shape not in found]
     return [shape for shape in found if shape != (cores, limit)]
 
 
@@ -61,17 +63,46 @@ def shapes(forecaster: Forecaster, state: State, place: int, asked: Sequence[tup
     own = _waits(forecaster.runs(state, model), futures, place)
     _, values = model.pools[len(state.running) + place]
     found = []
-    for cores, limit in asked:
-        log = forecaster.log
-        columns = {"cores": log.cores.copy(), "estimate": log.estimate.copy()}
-        columns["cores"][row], columns["estimate"][row] = cores, to_us(limit)
-        changed = FutureRuns(replace(log, **columns), state, model, forecaster.machine)  # type: ignore[arg-type]
+    for log, cores, limit in _changed(forecaster.log, row, asked):
+        changed = FutureRuns(log, state, model, forecaster.machine)
         waits = _waits(changed, futures, place)
         sooner = np.minimum(own, options.horizon) - np.minimum(waits, options.horizon)
         killed = float((values > limit).mean()) if len(values) else 0.0
         many, median = int((sooner >= EARLIER).sum()), quantile(np.sort(waits), 0.5)
         found.append(Shape(cores, limit, median, many, len(waits), float(np.median(sooner)), killed))
     return found
+
+
+def _changed(log: Workload, row: int, asked: Sequence[tuple[int, float]]) -> Iterator[tuple[Workload, int, float]]:
+    """Yield the log with a job in each of its other shapes, once each; tasks on nodes are fewer, not smaller."""
+    own, done = int(log.cores[row]), {(int(log.cores[row]), float(seconds(log.estimate[row])))}
+    for cores, limit in asked:
+        demands = log.demands
+        if demands is not None and cores != own:
+            demand = narrower(demands[row], cores)
+            parts = demands.select(slice(row)), Demands.of([demand]), demands.select(slice(row + 1, None))
+            demands, cores = reduce(Demands.joined, parts), demand.total("cores")
+        if (cores, limit) in done:
+            continue
+        done.add((cores, limit))
+        columns = {"cores": log.cores.copy(), "estimate": log.estimate.copy()}
+        columns["cores"][row], columns["estimate"][row] = cores, to_us(limit)
+        yield replace(log, demands=demands, **columns), cores, limit  # type: ignore[arg-type]
+
+
+def narrower(demand: Demand, cores: int) -> Demand:
+    """Return the demand with as many tasks as fit in some cores, at least one.
+
+    Examples
+    --------
+    >>> narrower(Demand(tasks=3, each={"cores": 4}, max_nodes=2), 6)
+    Demand(tasks=1, each={'cores': 4}, max_nodes=1)
+    """
+    if demand.cores:
+        return replace(demand, cores=cores)
+    tasks = max(1, cores * demand.tasks // demand.total("cores"))
+    least, most = min(demand.min_nodes, tasks), min(demand.max_nodes, tasks)
+    return replace(demand, tasks=tasks, min_nodes=least, max_nodes=most)
 
 
 def _waits(runs: FutureRuns, futures: Sequence[Any], place: int) -> FloatArray:

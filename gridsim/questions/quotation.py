@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from gridsim.files import plain
+from gridsim.forecasts.answer import Answer as Forecast
 from gridsim.model.dates import Calendar
 from gridsim.model.demand import Demand
 from gridsim.record import Refusal
@@ -115,67 +115,6 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
-    """Expected start of the job under a policy without deadlines, and errors of earlier expectations.
-
-    Attributes
-    ----------
-    policy : str
-        Label of the policy.
-    start : float
-        Expected start if all jobs run as estimated and no others are submitted, seconds of the log's clock; NaN if
-        unknown.
-    jobs : int
-        Number of evaluated earlier jobs that waited, including jobs still waiting, with the same scale of expected
-        wait as this job.
-    similar : bool
-        Whether these jobs are of the job's class of size and requested time; else of any class.
-    scale : {"share", "seconds"}
-        Scale of the next four: true wait over expected wait, or for short expected waits the delay against the
-        expected start, s.
-    early, middle, late, latest : float
-        Quartiles and 90th percentile; NaN if too few jobs have started.
-    """
-
-    policy: str
-    start: float
-    jobs: int = 0
-    similar: bool = False
-    scale: Literal["share", "seconds"] = "share"
-    early: float = float("nan")
-    middle: float = float("nan")
-    late: float = float("nan")
-    latest: float = float("nan")
-
-    def wait(self, value: float, at: float) -> float:
-        """Return the wait of this job for the quantile *value* of errors, s; NaN if it is too long to be useful.
-
-        It is too long if it exceeds `TIMES` times the expected wait, or `TIMES` hours for shorter expected waits.
-
-        Parameters
-        ----------
-        at : float
-            Submit time of the job, seconds of the log's clock.
-        """
-        expected = self.start - at
-        found = expected * value if self.scale == "share" else max(expected + value, 0.0)
-        return found if found <= TIMES * max(expected, 3600.0) else math.nan
-
-
-TIMES = 10.0
-"""Factor of the expected wait (or of one hour, if that is longer) above which a bound of a wait is not reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another size of the job: cores and walltime in seconds, and its expected start by policy (s, log's clock)."""
-
-    cores: int
-    walltime: float
-    starts: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
 class Quoted:
     """Estimates of several policies for one job at one moment, and the cost of tighter deadlines.
 
@@ -197,10 +136,10 @@ class Quoted:
         Prices from the tightest possible deadline to the earliest one without a kill.
     undated : int
         Number of submitted jobs without a deadline.
-    forecasts : tuple of Forecast
-        One forecast per policy, if no policy supports deadlines and none was requested.
-    alternatives : tuple of Alternative
-        In the same case, expected starts of a narrower and of a shorter job.
+    forecasts : mapping of str to gridsim.forecasts.answer.Answer
+        Forecast of the start by policy, with those of smaller requests as shapes.
+    without_forecast : mapping of str to str
+        Policies without a forecast, with the reason.
     owner : mapping of str to str
         Given names of the job's user, account, partition and QOS.
     calendar : Calendar or None
@@ -222,8 +161,8 @@ class Quoted:
     priced_by: str | None
     prices: tuple[Price, ...]
     undated: int
-    forecasts: tuple[Forecast, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
+    forecasts: Mapping[str, Forecast] = field(default_factory=dict)
+    without_forecast: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, str] = field(default_factory=dict)
     calendar: Calendar | None = None
     demand: Demand | None = None
@@ -252,6 +191,6 @@ class Quoted:
     def to_dict(self) -> dict[str, Any]:
         """Return all data as JSON types, null for missing values; the moment also as a date (``at_date``)."""
         date = None if self.calendar is None else self.calendar.date(self.at).isoformat()
-        found: dict[str, Any] = plain({"at_date": date, **asdict(replace(self, calendar=None))})
+        found: dict[str, Any] = plain({"at_date": date, **asdict(replace(self, calendar=None, forecasts={}))})
         del found["calendar"]
-        return found
+        return {**found, "forecasts": {policy: it.to_dict() for policy, it in self.forecasts.items()}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -11,6 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.forecasts.answer import Answer as Forecast
+from gridsim.forecasts.answers import forecast
+from gridsim.forecasts.forecaster import NewJob
+from gridsim.forecasts.model import WEEK
 from gridsim.metrics.charges import category_slowdowns, core_class, time_class
 from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
@@ -35,9 +39,9 @@ from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.protocols import Offer
 from gridsim.policy.site_policy import machine
 from gridsim.policy.slurm.pending import RECORDED_WAIT
-from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import policies_of
-from gridsim.questions.quotation import AbsentNodes, Alternative, Answer, Price, Quoted, State
+from gridsim.questions.quotation import AbsentNodes, Answer, Price, Quoted, State
+from gridsim.record import Record
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 
@@ -53,8 +57,23 @@ _IMPOSSIBLE = {
 }
 """Reasons for a job that cannot run on the machine."""
 
+_SMALLER = (1.0, 0.5)
+"""Parts of the cores and of the walltime of smaller requests."""
+
 _PARTS = 4
 """Number of steps between the tightest possible deadline and the one without cost."""
+
+
+class Setup(NamedTuple):
+    """Machine, policy and options of runs."""
+
+    platform: Platform
+    scheduler: Any
+    options: Run
+
+    def run(self, workload: Workload) -> Record:
+        """Return the record of a workload."""
+        return run(workload, *self)
 
 
 def quote(
@@ -69,6 +88,7 @@ def quote(
     owner: Mapping[str, str] | None = None,
     platform: Platform | None = None,
     options: Run | None = None,
+    calibrate: bool = True,
     progress: Callable[[str, int], None] | None = None,
 ) -> Quoted:
     """Estimate when one more job would start, and which completion time could be guaranteed.
@@ -123,15 +143,15 @@ def quote(
         recorded=recorded,
         absent=_absent(next(iter(moments.values()))),
     )
-    if wanted is not None or any(it.promise == "deadline" for it in quoted.answers):
-        return quoted
-    forecasts = (forecast(label, workload, moments[label], answers[label].start, one) for label, one in setups.items())
-    late = any(answer.start > quoted.at for answer in quoted.answers)
-    return replace(
-        quoted,
-        forecasts=tuple(forecasts),
-        alternatives=tuple(_alternatives(workload, job, setups)) if late else (),
-    )
+    forecasts: dict[str, Forecast] = {}
+    unknown: dict[str, str] = {}
+    for label, setup in setups.items():
+        hear = None if progress is None else partial(progress, f"{label}, earlier forecasts")
+        try:
+            forecasts[label] = job.forecast(workload, setup, calibrate=calibrate, progress=hear)
+        except InputError as error:  # the answers of the policies remain
+            unknown[label] = str(error)
+    return replace(quoted, forecasts=forecasts, without_forecast=unknown)
 
 
 class _Job(NamedTuple):
@@ -143,41 +163,47 @@ class _Job(NamedTuple):
     labels: Mapping[str, int]
     demand: Demand | None
 
+    def forecast(
+        self, workload: Workload, setup: Setup, *, calibrate: bool, progress: Callable[[int], None] | None
+    ) -> Forecast:
+        """Forecast the start of the job, and of smaller ones, from the state of the log."""
+        failures = setup.options.failures
+        if failures is not None and (failures.trace or failures.models or failures.events):
+            raise InputError("the forecast models no failures, only windows", field="failures")
+        workload, labels, demand = self.on_site(workload, setup)
+        new = NewJob(self.cores, seconds(self.estimate), labels, demand)
+        return forecast(
+            workload,
+            at=seconds(self.at),
+            new=new,
+            policy=setup.scheduler,
+            platform=setup.platform,
+            options=setup.options,
+            arrivals=self.at - int(workload.submit[0]) >= to_us(2 * WEEK),
+            calibrate=calibrate,
+            parts=_SMALLER,
+            progress=None if progress is None else lambda made, _: progress(made),
+        )
+
+    def on_site(self, workload: Workload, setup: Setup) -> tuple[Workload, dict[str, int], Demand | None]:
+        """Return the workload, labels and demand of the job; a policy that reads labels has no demands."""
+        labels = dict(self.labels)
+        if self.demand is None or not capabilities_of(setup.scheduler).site:
+            return workload, labels, self.demand
+        for label, value in setup.scheduler.labels_of(self.demand).items():
+            workload, labels[label] = numbered(workload, label, value)
+        return workload, labels, None
+
     def moment(self, workload: Workload, setup: Setup, progress: Callable[[int], None] | None = None) -> Moment:
         """Simulate the log and stop at the submission of the job.
 
         Under a policy that reads labels, the state is that of the log, if the log contains one.
         """
-        labels, demand, recorded = dict(self.labels), self.demand, False
-        if capabilities_of(setup.scheduler).site:
-            recorded = workload.has_recorded_schedule
-            if recorded:
-                workload = as_recorded(workload, self.at)
-            if demand is not None:
-                for label, value in setup.scheduler.labels_of(demand).items():
-                    workload, labels[label] = numbered(workload, label, value)
-                demand = None
+        recorded = capabilities_of(setup.scheduler).site and workload.has_recorded_schedule
+        workload, labels, demand = self.on_site(as_recorded(workload, self.at) if recorded else workload, setup)
         size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": labels}
         how: Any = {"demand": demand, "decided": recorded, "options": setup.options, "progress": progress}
         return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
-
-    def smaller(self) -> Iterator[_Job]:
-        """Return the job with half the tasks (or cores), with half the time, and with half of both."""
-        cores, demand = max(1, self.cores // 2), self.demand
-        if demand is not None and not demand.cores:
-            tasks = max(1, demand.tasks // 2)
-            most, least = min(demand.max_nodes, tasks), min(demand.min_nodes, tasks)
-            demand = replace(demand, tasks=tasks, min_nodes=least, max_nodes=most)
-            cores = demand.total("cores")
-        elif demand is not None:
-            demand = replace(demand, cores=cores)
-        narrower = self._replace(cores=cores, demand=demand)
-        time = self.estimate // 2 // MICROSECOND * MICROSECOND
-        found = {(one.cores, one.estimate): one for one in (self, narrower)}
-        if time >= MICROSECOND:
-            found |= {(one.cores, time): one._replace(estimate=time) for one in (self, narrower)}
-        del found[self.cores, self.estimate]
-        yield from found.values()
 
 
 def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform, *, sited: bool) -> int:
@@ -229,6 +255,35 @@ def _after(at: float, workload: Workload) -> InputError:
     calendar = calendar_of(workload.provenance)
     moment, end = when(at, calendar), when(seconds(last_event(workload)), calendar)
     return InputError(f"{moment} is after the last event of the log, {end}: its state is unknown", field="at")
+
+
+def snapshot(workload: Workload) -> tuple[Workload, float]:
+    """Return the log with its running jobs unfinished, and the instant at which it was written, s of its clock.
+
+    The instant is known if jobs were running; else it is the last submission. Run times of running jobs are replaced
+    by their estimates.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 5], runtime=[3, 1], cores=[1, 1])
+    >>> snapshot(log)[1]
+    5.0
+    """
+    if not len(workload):
+        raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
+    last = int(workload.submit.max())
+    start, end = workload.logged_start, workload.logged_end
+    if start is None or end is None:
+        return workload, float(seconds(last))
+    if "before_eligible" in workload.logged:  # for jobs held until a later begin time
+        early = np.where(start < NEVER, 0, to_us(workload.logged["before_eligible"]))
+        last = int((workload.submit - early).max())
+    running = (start < NEVER) & (end >= NEVER)
+    if not running.any():
+        return workload, float(seconds(last))
+    written = max(last, int((start + workload.runtime)[running].max()))
+    runtime = np.where(running, np.maximum(workload.estimate, workload.runtime), workload.runtime)
+    return replace(workload, runtime=runtime), float(seconds(written))
 
 
 def busiest_moment(workload: Workload, platform: Platform, options: Run | None = None) -> float:
@@ -289,8 +344,21 @@ def _absent(moment: Moment) -> AbsentNodes | None:
 
 
 def _expected(moment: Moment, setup: Setup) -> float:
-    """Return the expected start of the job, seconds of the log's clock; NaN if it is rejected."""
-    start = expected_start(moment, setup)
+    """Return the start if all jobs run as estimated and no others are submitted, s of the log's clock; NaN if rejected.
+
+    The scheduler's own expectation is used if it has one (``expected_starts``).
+    """
+    own: Any = moment.cluster.scheduler
+    if capabilities_of(own).expected_starts:
+        quote = own.quote(moment.job, moment.now)
+        if quote is None:
+            return float("nan")
+        own.commit(quote, moment.now)
+        start = int(own.expected_starts(moment.now).get(moment.job, NEVER))
+        if start < NEVER:
+            return float(seconds(max(start, moment.now)))
+    known = setup._replace(options=replace(setup.options, failures=moment.known))
+    start = int(known.run(moment.as_estimated()).first_start_us[moment.job])
     return float("nan") if start >= NEVER else float(seconds(start))
 
 
@@ -356,13 +424,6 @@ def _usual_slowdown(easy: Setup, workload: Workload, job: _Job) -> float:
     known = category_slowdowns(record)
     time, core = time_class(np.array([job.estimate])), core_class(np.array([job.cores]), record.cores)
     return float(known.mean[time[0], core[0]])
-
-
-def _alternatives(workload: Workload, job: _Job, setups: Mapping[str, Setup]) -> Iterator[Alternative]:
-    """Return the expected starts of the job with half the cores, with half the time, and with half of both."""
-    for smaller in job.smaller():
-        starts = {label: _expected(smaller.moment(workload, setup), setup) for label, setup in setups.items()}
-        yield Alternative(smaller.cores, float(seconds(smaller.estimate)), starts)
 
 
 LABELS = ("user", "account", "partition", "qos")

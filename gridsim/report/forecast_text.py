@@ -10,7 +10,7 @@ from gridsim.forecasts.answer import Answer, JobForecast, Shape
 from gridsim.forecasts.backtest import BASELINES, Backtest
 from gridsim.forecasts.intervals import FEWEST, LEVELS, quantile, raw_interval
 from gridsim.number_formatting import clock, counted, duration, listed, number, percent
-from gridsim.report.text_table import WIDTH, sheet
+from gridsim.report.text_table import WIDTH, columns_of, sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -106,8 +106,8 @@ def sentences(answer: Answer) -> Iterator[str]:
         yield shape_sentence(answer, answer.jobs[0], shape)
     for what, sample in zip(_EMPTY, answer.empty or (), strict=False):
         ends = zip(raw_interval(sample, 0.9), (False, True), strict=True)
-        span = " – ".join(_short(answer, end, up=up) for end, up in ends)
-        yield f"From {_short(answer, quantile(sample, 0.5))} on {what} (median; 90 %: {span}; not calibrated)."
+        span = " – ".join(short(answer, end, up=up) for end, up in ends)
+        yield f"From {short(answer, quantile(sample, 0.5))} on {what} (median; 90 %: {span}; not calibrated)."
     yield from (f"Job {job} has no forecast: {why}." for job, why in answer.left_out.items())
 
 
@@ -116,7 +116,7 @@ def shape_sentence(answer: Answer, job: JobForecast, shape: Shape) -> str:
     parts = [f"{counted(shape.cores, 'core')} instead of {job.cores}"] * (shape.cores != job.cores)
     parts += [f"{duration(shape.limit)} instead of {duration(job.limit)}"] * (shape.limit != job.limit)
     often = f"in {shape.earlier} of {shape.futures} futures"
-    name, median = listed(parts), _short(answer, shape.median)
+    name, median = listed(parts), short(answer, shape.median)
     verb = f"starts earlier {often}, by {duration(shape.difference)} (median)"
     found = verb if shape.clearly else f"starts at least 1 min earlier only {often}"
     killed = f"; {percent(shape.killed)} of similar runs would exceed the limit" * (shape.killed > 0)
@@ -125,23 +125,28 @@ def shape_sentence(answer: Answer, job: JobForecast, shape: Shape) -> str:
 
 def table(answer: Answer, width: int = WIDTH) -> RenderableType:
     """Return the table of a forecast, a row for each job."""
-
-    def span(job: JobForecast, level: float) -> str:
-        low, high = job.intervals[level]
-        return f"{_short(answer, low, up=False)} – {_short(answer, high, up=True)}"
-
     columns: dict[str, list[Any]] = {
         "cores": [number(job.cores) for job in answer.jobs],
         "limit": [duration(job.limit) for job in answer.jobs],
         "waited": [duration(job.waited) for job in answer.jobs],
-        "median": [_short(answer, job.median) for job in answer.jobs],
-        **{f"{level:.0%}": [span(job, level) for job in answer.jobs] for level in LEVELS},
-        "by limits": [_short(answer, job.requested) for job in answer.jobs],
+        **columns_of(times(answer, job) for job in answer.jobs),
     }
     return sheet([job.job for job in answer.jobs], columns, first="job", width=width)
 
 
-def _short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
+def times(answer: Answer, job: JobForecast) -> dict[str, str]:
+    """Return the median, the intervals and the start by limits of a job, by title."""
+
+    def span(level: float) -> str:
+        low, high = job.intervals[level]
+        return f"{short(answer, low, up=False)} – {short(answer, high, up=True)}"
+
+    levels = {f"{level:.0%}": span(level) for level in LEVELS}
+    return {"median": short(answer, job.median), **levels, "by limits": short(answer, job.requested)}
+
+
+def short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
+    """Return the moment after a wait for a table."""
     if wait <= 0:
         return "now"
     return f"> {duration(answer.horizon)}" if wait > answer.horizon else instant(answer, wait, up=up, day="%m-%d")

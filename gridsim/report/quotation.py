@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import Demand
-from gridsim.number_formatting import clock, counted, duration, listed, number, percent, when
-from gridsim.questions.quotation import Answer, Forecast, Price, Quoted, State
-from gridsim.report import change
+from gridsim.number_formatting import clock, counted, duration, listed, number, when
+from gridsim.questions.quotation import Answer, Price, Quoted, State
+from gridsim.report import forecast_text
 from gridsim.report.explain_text import refusal
 from gridsim.report.markup import texts
 from gridsim.report.text_table import WIDTH, columns_of, either, sheet
@@ -122,6 +122,12 @@ def _amount(name: str, amount: int) -> str:
     return f"{number(amount)} of {name}"
 
 
+def has_answers(quotation: Quoted) -> bool:
+    """Return whether the table of answers has more than the forecasts."""
+    promised = any(it.promise != "none" for it in quotation.answers)
+    return promised or quotation.deadline is not None or not quotation.forecasts
+
+
 def answers_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
     """Return a table with one row per policy: the earliest guaranteed completion and its cost."""
     labels = [it.policy for it in quotation.answers]
@@ -163,30 +169,21 @@ def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
 
 
 def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """Return a table with one row per policy: expected start, and starts of earlier jobs with similar expectations."""
-    rows = []
-    for it in quotation.forecasts:
-        early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
-        cells = {
-            "expected start in": _from_now(it.start - quotation.at),
-            "half start in": "-" if math.isnan(late) else f"{duration(early)} to {duration(late)}",
-            "9 of 10 within": "-" if math.isnan(latest) else duration(latest),
-        }
-        rows.append(cells)
-    return either([it.policy for it in quotation.forecasts], columns_of(rows), first="policy", width=width)
+    """Return a table with one row per policy: when the job starts, as intervals."""
+    forecasts = quotation.forecasts
+    columns = columns_of(forecast_text.times(it, it.jobs[0]) for it in forecasts.values())
+    return either(list(forecasts), columns, first="policy", width=width)
 
 
-def alternatives_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """Return a table with one row per narrower or shorter job: its expected start under each policy."""
+def smaller_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
+    """Return a table with one row per narrower or shorter job: its median start under each policy."""
     labels: list[str] = []
     columns: dict[str, list[str]] = {}
-    asked = {it.policy: it.start for it in quotation.forecasts}
-    rows = [(quotation.cores, quotation.walltime, asked)]
-    rows += [(it.cores, it.walltime, dict(it.starts)) for it in quotation.alternatives]
-    for cores, walltime, starts in rows:
-        labels.append(f"{counted(cores, 'core')} for {duration(walltime)}")
-        for policy in asked:
-            columns.setdefault(f"under {policy}", []).append(_from_now(starts[policy] - quotation.at))
+    for policy, it in quotation.forecasts.items():
+        sizes = [(quotation.cores, quotation.walltime, it.jobs[0].median)]
+        sizes += [(shape.cores, shape.limit, shape.median) for shape in it.shapes]
+        labels = [f"{counted(cores, 'core')} for {duration(walltime)}" for cores, walltime, _ in sizes]
+        columns[f"median under {policy}"] = [forecast_text.short(it, median) for *_, median in sizes]
     return sheet(labels, columns, first="job", width=width)
 
 
@@ -213,7 +210,8 @@ def sentences(quotation: Quoted) -> list[str]:
         *_delays(quotation),
         *_kills(quotation),
         *_price(quotation),
-        *(_forecasts(quotation) if quotation.forecasts else _without(quotation)),
+        *_without(quotation),
+        *_forecasts(quotation),
         *_rest(quotation),
     ]
 
@@ -295,61 +293,34 @@ def _tightest(quotation: Quoted, first: Price) -> str:
 
 
 def _without(quotation: Quoted) -> Iterator[str]:
-    names = [it.policy for it in quotation.answers if it.promise == "none"]
-    if names:
+    """Return sentences on policies without guarantees, and on limits and rejections."""
+    for it in quotation.answers:
+        if it.refused_by is not None:
+            yield f"{it.policy} rejects the job: {refusal(it.refused_by)}."
+        elif it.held_by:
+            yield f"Under {it.policy}, {it.held_by}, a limit of the site, holds the job now."
+    names = [it.policy for it in quotation.answers if it.promise == "none" and not math.isnan(it.start)]
+    if names and has_answers(quotation):
         yield _text("estimated_starts", names=names, plural="s" if len(names) == 1 else "")
 
 
 def _forecasts(quotation: Quoted) -> Iterator[str]:
-    """Return sentences on expected starts, and on errors of such expectations."""
-    for it in quotation.forecasts:
-        answer = quotation[it.policy]
-        if _never(quotation, answer):
+    """Return the forecasts of the start."""
+    notes: dict[str, list[str]] = {}
+    for policy, it in quotation.forecasts.items():
+        answer = quotation[policy]
+        if answer.refused_by is not None or _never(quotation, answer):
             continue
-        if answer.refused_by is not None:
-            yield f"{it.policy} rejects the job: {refusal(answer.refused_by)}."
-            continue
-        if answer.held_by:
-            yield f"Under {it.policy}, {answer.held_by}, a limit of the site, holds the job now."
-        if math.isnan(it.start):
-            yield f"Under {it.policy}, the start of the job is unknown: a limit holds it, or it is rejected."
-        elif it.start <= quotation.at:
-            yield f"Under {it.policy} the job would start at once."
-        else:
-            yield _expected(quotation, it)
-
-
-def _expected(quotation: Quoted, it: Forecast) -> str:
-    ahead = f"in {duration(it.start - quotation.at)} if all jobs ran as long as estimated and no other job arrived"
-    if math.isnan(it.late):
-        return _text("too_few_observations", it=it, ahead=ahead)
-    similar = "of similar cores and run time" if it.similar else "of any size"
-    jobs = f"{number(it.jobs)} jobs {similar}"
-    early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
-    if math.isnan(late):
-        return _text("no_useful_bound", it=it, ahead=ahead, jobs=jobs)
-    bounded = not math.isnan(latest)
-    turned_out = _by_share(it, bounded) if it.scale == "share" else _by_seconds(it, bounded)
-    within = f", 9 of 10 within {duration(latest)}" if bounded else "; the slowest tenth has no useful bound"
-    return (
-        f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started {turned_out}; "
-        f"for this job, that would be in {duration(early)} to {duration(late)}{within}."
-    )
-
-
-def _by_share(it: Forecast, nine: bool) -> str:
-    """Return how long jobs waited relative to the expected wait."""
-    text = f"after {percent(it.early)} to {percent(it.late)} of the wait that was expected at their submission"
-    return text + (f", 9 of 10 within {percent(it.latest)} of it" if nine else "")
-
-
-def _by_seconds(it: Forecast, nine: bool) -> str:
-    """Return how much later than expected jobs started."""
-    text = f"{change.span(it.early, it.late, _SOONER, duration)} than was expected at their submission"
-    return text + (f", 9 of 10 at most {change.text(it.latest, _SOONER, duration)}" if nine else "")
-
-
-_SOONER = change.Wording("sooner", "later", "as late")
+        first, *rest = forecast_text.sentences(replace(it, shapes=()))
+        yield " ".join([f"Under {policy}, {first[0].lower()}{first[1:]}", *rest])
+        for note in it.notes:
+            notes.setdefault(note, []).append(policy)
+    for it in list(quotation.forecasts.values())[:1]:
+        yield _text("forecast_state", it=it, horizon=duration(it.horizon))
+    for note, policies in notes.items():
+        yield f"Forecast under {listed(policies)}: {note}."
+    for policy, why in quotation.without_forecast.items():
+        yield f"There is no forecast under {policy}: {why}."
 
 
 def _rest(quotation: Quoted) -> Iterator[str]:

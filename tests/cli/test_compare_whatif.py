@@ -54,13 +54,13 @@ def test_whatif_writes_a_page_with_its_numbers(tmp_path: Path, capsys: pytest.Ca
     ]
 
 
-def test_a_start_is_reported_with_the_accuracy_of_such_expectations(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_start_is_reported_as_a_forecast(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["quote", str(SITE), "--at", "26h", "--cores", "48", "--walltime", "2h", "--policy", "easy"]
-    assert main(words) == 0
+    assert main([*words, "--no-calibration"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "half start in" in told
     assert "24 cores for 2 h" in told
-    assert "Under easy it would start in 3 d 3 h if all jobs ran as long as estimated" in told
+    assert "Under easy, the new job starts between" in told
+    assert "in 90 % of the futures (not calibrated)" in told
     assert "guaranteed by" not in told
 
 
@@ -69,7 +69,7 @@ def test_now_is_the_end_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["at"] == 348_318  # the last submit
-    assert found["forecasts"][0]["policy"] == "easy"
+    assert found["forecasts"]["easy"]["state"] == "simulated"
 
 
 def test_moments_of_a_slurm_log_are_dates(run_a: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.forecasts.answers import forecaster_of
 from gridsim.forecasts.forecaster import Options
-from gridsim.forecasts.shapes import shapes, shapes_of, until_empty
+from gridsim.forecasts.shapes import PARTS, shapes, shapes_of, until_empty
 from gridsim.model.failures import Failures
 from gridsim.model.platform_file import read_platform
 from gridsim.model.windows import Window
@@ -64,11 +64,11 @@ def test_the_queue_is_empty_later_with_arrivals() -> None:
 @pytest.mark.parametrize("text", ["cores", "cores=0", "nodes=4", "cores=-1"])
 def test_another_word_is_an_error(text: str) -> None:
     with pytest.raises(InputError, match="expected cores=N or walltime=D"):
-        shapes_of(8, 3600.0, [text], every=False)
+        shapes_of(8, 3600.0, [text])
 
 
 def test_every_shape_is_a_part_of_cores_and_limit() -> None:
-    found = shapes_of(8, 3600.0, [], every=True)
+    found = shapes_of(8, 3600.0, [], PARTS)
     assert len(found) == 15
     assert (4, 1800.0) in found
     assert (8, 3600.0) not in found

@@ -65,7 +65,7 @@ def test_the_start_to_expect_is_that_of_a_run_in_which_all_take_as_long_as_they_
 
 def test_a_job_of_several_tasks_could_have_half_of_them() -> None:
     quoted = gs.quote(log(), at=800, demand=WANTED[2], walltime=60, policies=["easy"], platform=MACHINE)
-    assert [(one.cores, one.walltime) for one in quoted.alternatives] == [(4, 60.0), (12, 30.0), (4, 30.0)]
+    assert [(one.cores, one.limit) for one in quoted.forecasts["easy"].shapes] == [(4, 60.0), (12, 30.0), (4, 30.0)]
 
 
 @pytest.mark.parametrize(
