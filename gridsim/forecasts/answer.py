@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from gridsim.files import plain
 from gridsim.forecasts.intervals import quantile
 from gridsim.model.dates import Calendar
 from gridsim.model.time import FloatArray
@@ -157,20 +157,16 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON types; times beyond the horizon are None."""
-        found = {name: value for name, value in asdict(self).items() if name not in ("samples", "jobs", "calendar")}
-        for shape in found["shapes"]:
-            shape["median"] = shape["median"] if math.isfinite(shape["median"]) else None
-        empty = None if self.empty is None else [[_end(it) for it in sample.tolist()] for sample in self.empty]
-        return {**found, "empty": empty, "jobs": [_written(it) for it in self.jobs]}
-
-
-def _end(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
+        found = asdict(replace(self, calendar=None, jobs=()))
+        del found["calendar"], found["samples"]
+        empty = None if self.empty is None else [sample.tolist() for sample in self.empty]
+        written: dict[str, Any] = plain({**found, "empty": empty, "jobs": [_written(it) for it in self.jobs]})
+        return written
 
 
 def _written(it: JobForecast) -> dict[str, Any]:
-    intervals = {f"{level:.0%}": [_end(low), _end(high)] for level, (low, high) in it.intervals.items()}
-    more = {"median": _end(it.median), "requested": _end(it.requested), "slurm": _end(it.slurm), "intervals": intervals}
-    more["observed"] = {f"{level:.0%}": list(hits) for level, hits in it.observed.items()}
-    names = ("job", "cores", "limit", "waited", "pairs", "known", "source", "remark", "not_modelled")
-    return {**{name: getattr(it, name) for name in names}, **more}
+    found = {name: value for name, value in vars(it).items() if name != "sample"}
+    by_level = {
+        name: {f"{level:.0%}": ends for level, ends in found[name].items()} for name in ("intervals", "observed")
+    }
+    return {**found, "median": it.median, **by_level}

@@ -23,7 +23,6 @@ from gridsim.forecasts.shapes import until_empty as when_empty
 from gridsim.forecasts.state import State
 from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
-from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
@@ -234,8 +233,8 @@ def _of_state(
     at = known.at - origin
     if start.windows:
         found = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
-        failures = run_options.failures or Failures()
-        run_options = replace(run_options, failures=replace(failures, windows=(*failures.windows, *found)))
+        failures = replace(start, windows=tuple(found)).with_windows(run_options.failures)
+        run_options = replace(run_options, failures=failures)
     past = start.jobs.select(slice(0)) if history is None else _ended(history, at)
     log, rows = start.after(past, at)
     begin: IntArray = np.full(len(log), NEVER, dtype=np.int64)

@@ -216,9 +216,7 @@ class Forecaster:
         model = self.model(state)
         runs, many = self.runs(state, model), self.options.futures
         numbers = range(many) if futures is None else futures
-        found = [runs.waits(model.future(k, many, self.options.seed), asked) for k in numbers]
-        waits = np.array(found, dtype=np.float64).reshape(len(found), len(asked))
-        return np.where(waits >= NEVER, np.inf, waits)
+        return runs.samples((model.future(k, many, self.options.seed) for k in numbers), asked)
 
     def pair(self, question: Question) -> Pair:
         """Return the forecast at a moment with the true wait and the baselines."""
@@ -226,9 +224,8 @@ class Forecaster:
         state = self.state(at)
         asked = [int(np.flatnonzero(state.waiting == row)[0])]
         model = self.model(state)
-        runs, many = self.runs(state, model), self.options.futures
-        waits = [runs.waits(model.future(k, many, self.options.seed), asked)[0] for k in range(many)]
-        sample = np.sort(np.where(np.array(waits) >= NEVER, np.inf, np.array(waits, dtype=np.float64)))
+        runs = self.runs(state, model)
+        sample = np.sort(runs.samples(model.each(self.options.futures, self.options.seed), asked)[:, 0])
         requested = float(runs.by_requested_walltimes(asked)[0])
         waited = at - int(self.history.submit[row])
         similar = self.similar(row, at, waited)

@@ -9,7 +9,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,11 @@ def quantile(sample: FloatArray, p: float) -> float:
     >>> quantile(np.arange(1.0, 100.0), 0.5)
     50.0
     """
-    rank = math.ceil(round((len(sample) + 1) * p, 9))
-    return float(sample[min(max(rank, 1), len(sample)) - 1])
+    return float(_at_ranks(sample, math.ceil(round((len(sample) + 1) * p, 9))))
+
+
+def _at_ranks(sample: FloatArray, ranks: Any) -> Any:
+    return sample[np.clip(ranks, 1, len(sample)) - 1]
 
 
 def raw_interval(sample: FloatArray, level: float) -> tuple[float, float]:
@@ -56,14 +59,14 @@ def raw_interval(sample: FloatArray, level: float) -> tuple[float, float]:
     many = len(sample)
     low = math.floor(round((many + 1) * (1 - level) / 2, 9))
     high = math.ceil(round((many + 1) * (1 + level) / 2, 9))
-    return float(sample[min(max(low, 1), many) - 1]), float(sample[min(max(high, 1), many) - 1])
+    return float(_at_ranks(sample, low)), float(_at_ranks(sample, high))
 
 
 def loss(sample: FloatArray, wait: float) -> float:
     """Return the mean pinball loss of a sorted sample at the levels 0.05, 0.10, …, 0.95, times 2, s."""
     levels = np.arange(1, 20) / 20
     ranks = np.ceil(np.round((len(sample) + 1) * levels, 9)).astype(np.int64)
-    error = wait - sample[np.clip(ranks, 1, len(sample)) - 1]
+    error = wait - _at_ranks(sample, ranks)
     return 2 * float(np.maximum(levels * error, (levels - 1) * error).mean())
 
 

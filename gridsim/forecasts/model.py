@@ -6,7 +6,7 @@ Times are whole seconds. Nothing that became known after the moment is read (spe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +27,12 @@ class Jobs(NamedTuple):
 
     Attributes
     ----------
-    elapsed, limit, user : (n,) int64
-        Elapsed time (0 for waiting jobs), limit, and user.
+    limit, elapsed, user : (n,) int64
+        Limit, elapsed time (0 for waiting jobs), and user.
     """
 
-    elapsed: IntArray
     limit: IntArray
+    elapsed: IntArray
     user: IntArray
 
 
@@ -76,28 +76,16 @@ class FutureModel:
     def __init__(self, history: History, at: int, horizon: int, jobs: Jobs, *, arrivals: bool = True) -> None:
         self.history, self.at, self.horizon, self.jobs = history, at, horizon, jobs
         self._arrivals = arrivals
-        parts = zip(jobs.limit.tolist(), jobs.elapsed.tolist(), jobs.user.tolist(), strict=True)
-        self.pools = [self._pool(*part) for part in parts]
-        pairs = dict.fromkeys(zip(jobs.user.tolist(), jobs.limit.tolist(), strict=True))
-        self.groups = list(pairs)
-        numbers = {pair: number for number, pair in enumerate(self.groups)}
+        self._pool = cache(partial(history.candidates, at))
+        self.pools = [self._pool(*part) for part in zip(*(it.tolist() for it in jobs), strict=True)]
+        numbers: dict[tuple[int, int], int] = {}
         owners = zip(jobs.user.tolist(), jobs.limit.tolist(), strict=True)
-        self._group: IntArray = np.array([numbers[pair] for pair in owners], dtype=np.int64)
+        self._group: IntArray = np.array([numbers.setdefault(it, len(numbers)) for it in owners], dtype=np.int64)
+        self.groups = list(numbers)
         self._counts: IntArray = np.array([len(values) for _, values in self.pools], dtype=np.int64)
         self._values = np.concatenate([values for _, values in self.pools] or [np.zeros(0, dtype=np.int64)])
         self._first = np.cumsum(self._counts) - self._counts
         self._weeks: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}
-
-    def _pool(self, limit: int, elapsed: int, user: int) -> tuple[str, IntArray]:
-        key = limit, elapsed, user
-        known = self._pools
-        if key not in known:
-            known[key] = self.history.candidates(self.at, limit, elapsed, user)
-        return known[key]
-
-    @cached_property
-    def _pools(self) -> dict[tuple[int, int, int], tuple[str, IntArray]]:
-        return {}
 
     @property
     def pieces(self) -> int:
@@ -106,8 +94,7 @@ class FutureModel:
 
     def weeks_back(self, piece: int, u: float) -> int | None:
         """Return the number of weeks that a piece is copied from; None if there is no such week."""
-        first = int(self.history.submit[0]) if len(self.history.submit) else self.at
-        most = min((self.at - first) // WEEK, piece + WEEKS)
+        most = min(self._known_weeks, piece + WEEKS)
         return None if most < piece + 1 else piece + 1 + int(u * (most - piece))
 
     def missing_days(self) -> float:
@@ -115,20 +102,21 @@ class FutureModel:
         missing = [piece for piece in range(self.pieces) if self.weeks_back(piece, 0.0) is None]
         return sum(min(self.horizon - piece * WEEK, WEEK) for piece in missing) / 86_400
 
-    def arrivals(self, weeks: list[int | None]) -> tuple[IntArray, IntArray]:
-        """Return the rows of the copied jobs and their arrivals from the moment on, for the weeks of each piece."""
-        found = [self.copied(piece, back) for piece, back in enumerate(weeks) if back is not None]
-        if not found:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        rows, at = (np.concatenate(column) for column in zip(*found, strict=True))
-        return rows, at
+    def arrivals(self, weeks: Sequence[tuple[int, int]]) -> tuple[IntArray, IntArray]:
+        """Return the rows of the copied jobs and their arrivals from the moment on, for pieces and weeks back."""
+        none = np.zeros(0, dtype=np.int64)
+        rows, at = zip((none, none), *(self.copied(*key) for key in weeks), strict=True)
+        return np.concatenate(rows), np.concatenate(at)
 
     @property
     def keys(self) -> list[tuple[int, int]]:
         """Pieces, and the numbers of weeks back that each can be copied from."""
-        first = int(self.history.submit[0]) if len(self.history.submit) else self.at
-        whole = (self.at - first) // WEEK
-        return [(i, back) for i in range(self.pieces) for back in range(i + 1, min(whole, i + WEEKS) + 1)]
+        return [(i, back) for i in range(self.pieces) for back in range(i + 1, min(self._known_weeks, i + WEEKS) + 1)]
+
+    @property
+    def _known_weeks(self) -> int:
+        """Number of whole weeks of history."""
+        return (self.at - int(self.history.submit[0])) // WEEK if len(self.history.submit) else 0
 
     def copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
         """Return the rows that a piece copies from an earlier week, and their arrivals from the moment on."""
@@ -169,8 +157,8 @@ class FutureModel:
         ]
         n = len(self.jobs.limit)
         run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
-        rows, at = self.arrivals(weeks)
         keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
+        rows, at = self.arrivals(keys)
         return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys)
 
     def each(self, futures: int, seed: int) -> Iterator[Future]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from gridsim.entities.starting_point import with_time_left
 from gridsim.forecasts.model import Future, FutureModel
 from gridsim.forecasts.state import State
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.run_setup import set_up
@@ -61,6 +61,11 @@ class FutureRuns:
         found = self._starts(future, len(self._state.running) + np.asarray(asked, dtype=np.int64))
         return np.where(found < NEVER, -(-found // MICROSECOND), NEVER)
 
+    def samples(self, futures: Iterable[Future], asked: Sequence[int]) -> FloatArray:
+        """Return the waits in some futures, s, a row for each; infinite beyond the horizon."""
+        waits = np.array([self.waits(future, asked) for future in futures], dtype=np.float64).reshape(-1, len(asked))
+        return np.where(waits >= NEVER, np.inf, waits)
+
     def by_requested_walltimes(self, asked: Sequence[int]) -> IntArray:
         """Return the waits if all jobs run for their limits and no others arrive, whole seconds."""
         none = np.zeros(0, dtype=np.int64)
@@ -106,23 +111,20 @@ class FutureRuns:
     @cached_property
     def _positions(self) -> dict[tuple[int, int], IntArray]:
         """Rows of the workload with all weeks, by piece and week."""
-        found, first = {}, self._many
-        rows = [self._model.copied(*key) for key in self._model.keys]
-        at = np.concatenate([np.zeros(0, dtype=np.int64), *(at for _, at in rows)])
-        place = np.empty(len(at), dtype=np.int64)
-        place[np.argsort(at, kind="stable")] = np.arange(len(at))
-        for key, (copied, _) in zip(self._model.keys, rows, strict=True):
-            found[key] = self._many + place[first - self._many : first - self._many + len(copied)]
-            first += len(copied)
-        return found
+        keys, place = self._model.keys, self._many + np.argsort(self._copied[2])
+        ends = np.cumsum([len(self._model.copied(*key)[0]) for key in keys])
+        return dict(zip(keys, np.split(place, ends[:-1]), strict=True)) if keys else {}
+
+    @cached_property
+    def _copied(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Rows of the jobs of all weeks, their arrivals, and the order of the arrivals."""
+        copied, at = self._model.arrivals(self._model.keys)
+        return copied, at, np.argsort(at, kind="stable")
 
     @cached_property
     def _all(self) -> Workload:
         """The jobs of the state and of all weeks that can be copied, by arrival."""
-        rows = [self._model.copied(*key) for key in self._model.keys]
-        copied = np.concatenate([np.zeros(0, dtype=np.int64), *(copied for copied, _ in rows)])
-        at = np.concatenate([np.zeros(0, dtype=np.int64), *(at for _, at in rows)])
-        order = np.argsort(at, kind="stable")
+        copied, at, order = self._copied
         return self._state.workload(self._log, copied[order], at[order] * MICROSECOND)
 
     @cached_property

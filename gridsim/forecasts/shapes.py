@@ -17,7 +17,7 @@ from gridsim.forecasts.runs import FutureRuns
 from gridsim.forecasts.state import State
 from gridsim.model.dates import duration
 from gridsim.model.demand import Demand, Demands
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, seconds, to_us
+from gridsim.model.time import MICROSECOND, FloatArray, seconds, to_us
 from gridsim.model.workload import Workload
 
 PARTS = (1.0, 0.75, 0.5, 0.25)
@@ -60,12 +60,11 @@ def shapes(forecaster: Forecaster, state: State, place: int, asked: Sequence[tup
     """
     model, options, row = forecaster.model(state), forecaster.options, int(state.waiting[place])
     futures = list(model.each(options.futures, options.seed))
-    own = _waits(forecaster.runs(state, model), futures, place)
+    own = forecaster.runs(state, model).samples(futures, [place])[:, 0]
     _, values = model.pools[len(state.running) + place]
     found = []
     for log, cores, limit in _changed(forecaster.log, row, asked):
-        changed = FutureRuns(log, state, model, forecaster.machine)
-        waits = _waits(changed, futures, place)
+        waits = FutureRuns(log, state, model, forecaster.machine).samples(futures, [place])[:, 0]
         sooner = np.minimum(own, options.horizon) - np.minimum(waits, options.horizon)
         killed = float((values > limit).mean()) if len(values) else 0.0
         many, median = int((sooner >= EARLIER).sum()), quantile(np.sort(waits), 0.5)
@@ -95,19 +94,14 @@ def narrower(demand: Demand, cores: int) -> Demand:
 
     Examples
     --------
-    >>> narrower(Demand(tasks=3, each={"cores": 4}, max_nodes=2), 6)
-    Demand(tasks=1, each={'cores': 4}, max_nodes=1)
+    >>> narrower(Demand(tasks=3, each={"cores": 4}, max_nodes=2), 6).total("cores")
+    4
     """
     if demand.cores:
         return replace(demand, cores=cores)
     tasks = max(1, cores * demand.tasks // demand.total("cores"))
     least, most = min(demand.min_nodes, tasks), min(demand.max_nodes, tasks)
     return replace(demand, tasks=tasks, min_nodes=least, max_nodes=most)
-
-
-def _waits(runs: FutureRuns, futures: Sequence[Any], place: int) -> FloatArray:
-    waits = np.array([runs.waits(future, [place])[0] for future in futures], dtype=np.float64)
-    return np.where(waits >= NEVER, np.inf, waits)
 
 
 def until_empty(forecaster: Forecaster, state: State) -> tuple[FloatArray, FloatArray]:

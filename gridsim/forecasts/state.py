@@ -76,7 +76,7 @@ class State:
         """Return the jobs of the state for a model of the future."""
         rows = np.concatenate([self.running, self.waiting])
         elapsed = np.concatenate([self.elapsed // MICROSECOND, np.zeros(len(self.waiting), dtype=np.int64)])
-        return Jobs(elapsed, history.limit[rows], history.user[rows])
+        return Jobs(history.limit[rows], elapsed, history.user[rows])
 
     def workload(self, log: Workload, later: IntArray, at: IntArray) -> Workload:
         """Return the jobs of the state and *later* ones of the log; time 0 is the moment.

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _ROUNDED = ((2 * 3600, 60), (12 * 3600, 300), (48 * 3600, 900), (math.inf, 3600))
 """Waits below which times are rounded to these steps, s."""
 
+_ENDS = [f"{side}_{level * 100:.0f}" for level in LEVELS for side in ("low", "high")]
+"""Columns of the intervals in files."""
+
 _EMPTY = ("no job of the present queue waits", "no job waits at all")
 
 SIMILAR = """The simulation of the queue does not predict this site's starts better than the waits of similar jobs. \
@@ -154,8 +157,7 @@ def short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
 
 def files(answer: Answer) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
     """Yield name, header and rows of the tables of a forecast; times in seconds from the moment on."""
-    ends = [f"{side}_{level * 100:.0f}" for level in LEVELS for side in ("low", "high")]
-    header = ["job", "cores", "limit", "waited", "median", *ends, "pairs", "source", "requested", "not_modelled"]
+    header = ["job", "cores", "limit", "waited", "median", *_ENDS, "pairs", "source", "requested", "not_modelled"]
     rows = []
     for job in answer.jobs:
         both = [end for level in LEVELS for end in job.intervals[level]]
@@ -178,8 +180,7 @@ def _cell(value: float) -> float | str:
 
 def backtest_file(found: Backtest) -> tuple[str, list[str], list[list[Any]]]:
     """Return name, header and rows of the table of a back-test, a row for each judged moment."""
-    ends = [f"{side}_{level * 100:.0f}" for level in LEVELS for side in ("low", "high")]
-    header = ["at", "wait", "source", "pairs", *ends, "requested", "last", "loss"]
+    header = ["at", "wait", "source", "pairs", *_ENDS, "requested", "last", "loss"]
     rows = []
     for (pair, judged), loss in zip(found.tests, found.losses["forecast"].tolist(), strict=True):
         both = [_cell(end) for level in LEVELS for end in judged.intervals[level].calibrated]

@@ -44,7 +44,7 @@ def test_arrivals_of_golden_case_f02() -> None:
     for future in case["futures"]:
         weeks = [model.weeks_back(piece, u) for piece, u in enumerate(future["uniforms"])]
         assert weeks == future["weeks_back"]
-        rows, at = model.arrivals(weeks)
+        rows, at = model.arrivals([(piece, back) for piece, back in enumerate(weeks) if back is not None])
         runs = model.arrival_runs(rows, late[: len(rows)])
         found = [
             {
