@@ -174,7 +174,8 @@ class Forecaster:
 
     def state(self, at: int) -> State:
         """Return the state at a moment, s."""
-        found = State.of(at, self.log.submit, self._start, self._end, self._allocations)
+        end = np.where(self.history.left <= at, 0, self._end)  # cancelled while they waited
+        found = State.of(at, self.log.submit, self._start, end, self._allocations)
         predicts = capabilities_of(make_policy(self.machine.policy)).predicts
         return found.with_past(self.log, self._start, self._end) if predicts else found
 

@@ -118,3 +118,4 @@ def test_a_job_of_slurm_has_a_forecast_with_its_labels(run_a: Path) -> None:
     one = found.forecasts["site"]
     assert (one.state, one.futures) == ("recorded", 99)
     assert 974 + one.jobs[0].median <= found["site"].start
+    assert one.waiting == found.recorded.waiting + 1  # jobs that were cancelled before are not in the queue
