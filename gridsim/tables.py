@@ -45,7 +45,7 @@ def rows_of(column: Any, rows: Any) -> Any:
         return None
     if isinstance(column, Mapping):
         return {name: rows_of(each, rows) for name, each in column.items()}
-    return column.select(rows) if hasattr(column, "select") else column[rows]
+    return column[rows] if isinstance(column, np.ndarray) else column.select(rows)
 
 
 def with_rows(owner: T, rows: Any, *names: str, **values: Any) -> T:
