@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gridsim as gs
-from gridsim.errors import InputError
+from gridsim.errors import InputError, PolicyError
 from gridsim.metrics.availability import down_seconds, runs_of, spent_in_runs
 from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import FailureModel, Failures, Machines
@@ -420,3 +420,14 @@ def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_fastest_size() -
     # With one node left, the sizes that need others have no start.
     record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(3)], 0, math.inf)]))
     assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([2], [5], [45])
+
+
+def test_no_run_is_endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridsim.entities.failures._MOST_RESTARTS", 300)
+    monkeypatch.setattr("gridsim.entities.failures._LONGEST_WAIT", 300)
+    often = Failures(models=[FailureModel(mtbf=1000.0, mttr=100.0)])
+    with pytest.raises(InputError, match="job 1 was interrupted 300 times without completing; expected checkpoints"):
+        _run(_jobs(submit=[0], runtime=[10**6], cores=[1]), "easy", often)
+    seldom_together = Failures(models=[FailureModel(mtbf=1.0, mttr=1000.0)])
+    with pytest.raises(PolicyError, match="never started 1 jobs, job 1 first"):
+        _run(_jobs(submit=[5], runtime=[10], cores=[8]), "easy", seldom_together)
