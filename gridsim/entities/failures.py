@@ -315,9 +315,8 @@ class Breakdowns:
             return None
         self._restarts[request] += 1
         if self._restarts[request] > _MOST_RESTARTS:
-            message = (
-                f"job {self._requests.number[request]} was interrupted {_MOST_RESTARTS:,} times and did not complete"
-            )
+            job = self._requests.number[request]
+            message = f"job {job} was interrupted {_MOST_RESTARTS:,} times without completing"
             raise InputError(f"{message}; expected checkpoints, max_restarts or fewer failures", field="failures")
         return delay, in_place
 
