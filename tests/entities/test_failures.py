@@ -412,11 +412,11 @@ def test_jobs_whose_sizes_are_chosen_on_arrival_keep_them_after_failures(partiti
     assert sizes > 30
 
 
-def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_fastest_size() -> None:
+def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_requested_size() -> None:
     jobs = _jobs(submit=[5], runtime=[80], cores=[1])
     jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [1], [8], [Linear()]))
     record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(4)], 0, 30)]))
-    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([8], [30], [40])
+    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([1], [30], [110])
     # With one node left, the sizes that need others have no start.
     record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(3)], 0, math.inf)]))
     assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([2], [5], [45])
