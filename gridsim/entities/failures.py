@@ -15,7 +15,7 @@ from simpy import Event
 
 from gridsim.entities.clock import Clock, Instant, PriorityEvent
 from gridsim.entities.cluster import Cluster
-from gridsim.errors import InputError, call, located
+from gridsim.errors import InputError, call, located, policy_error
 from gridsim.model.failures import Failure, Failures, Machines, Part
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
@@ -26,13 +26,13 @@ from gridsim.policy.scheduler.with_reservations import WithReservations
 from gridsim.record import FAILURE, REASONS
 
 _ANNOUNCE, _BEGIN, _END = range(3)
+"""Order of the steps of windows within an instant."""
 
 _MOST_RESTARTS = 10_000
 """A job that is interrupted more often would practically never end."""
 
 _LONGEST_WAIT = 100_000
 """Changes of capacity in which nothing runs, after which waiting jobs are taken to fit at no time."""
-"""Order of the steps of windows within an instant."""
 
 _Key = tuple[int, Part]
 """Cluster, and node or GPU."""
@@ -307,8 +307,10 @@ class Breakdowns:
         delay, in_place = self._delay, options.requeue == "original"
         if "requeue_rule" in cluster.can.notified:
             delay, in_place = 0, True  # the scheduler itself determines them
-            may, own_most = call(cluster.scheduler, "requeue_rule", request)
-            most = min(most, own_most)
+            rule = call(cluster.scheduler, "requeue_rule", request)
+            if not isinstance(rule, tuple) or [*map(type, rule)] != [bool, int]:
+                raise policy_error(cluster.scheduler, f"returned {rule!r} from requeue_rule; expected (bool, int)")
+            may, most = rule[0], min(most, rule[1])
         most = own("max_restarts", request, most)
         cancels = own("on_failure", request, not may or options.on_failure == "cancel")
         if cancels or self._restarts[request] >= most:

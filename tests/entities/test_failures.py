@@ -23,6 +23,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.options import Run
 from gridsim.policy.protocols import Capabilities
+from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.record import Record
 
 FOUR = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=4, capacity={"cores": 2})])
@@ -223,6 +224,31 @@ class _Plain:
     def settled(self, now: int) -> None: ...
 
     def dispatch(self, now: int) -> Any: ...
+
+
+class _Requeues(Backfilling):
+    """A scheduler that decides whether and how often jobs are queued again."""
+
+    answer: Any = (True, 1)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, notified=frozenset({"capacity_changed", "requeue_rule"}))
+
+    def requeue_rule(self, request: int) -> Any:
+        return self.answer
+
+
+def test_the_answer_of_a_custom_requeue_rule_is_checked() -> None:
+    jobs, scheduler = _jobs(submit=[0], runtime=[10], cores=[8]), _Requeues()
+    twice = Failures([(["n-0"], 5, 6), (["n-0"], 8, 9)])
+    assert _run(jobs, scheduler, twice).status_names.tolist() == ["failed"]
+    scheduler.answer = (True, 2)
+    assert _run(jobs, scheduler, twice).status_names.tolist() == ["completed"]
+    for answer in (None, (True,), (True, "often"), [True, 1], (1, 1)):
+        scheduler.answer = answer
+        with pytest.raises(PolicyError, match=r"requeue_rule; expected \(bool, int\)"):
+            _run(jobs, scheduler, twice)
 
 
 POLICIES = (
