@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -224,6 +224,33 @@ class _Plain:
     def settled(self, now: int) -> None: ...
 
     def dispatch(self, now: int) -> Any: ...
+
+
+class _Notified(Backfilling):
+    """A scheduler that records the calls of each instant, s."""
+
+    calls: ClassVar[dict[float, list[str]]] = {}  # of the class, since a run copies its scheduler
+
+
+def _record_call(name: str) -> Any:
+    def method(self: _Notified, *arguments: Any) -> Any:
+        self.calls.setdefault(arguments[-1] / 1e6, []).append(name)
+        return getattr(Backfilling, name)(self, *arguments)
+
+    return method
+
+
+for _name in ("ended", "capacity_changed", "settled", "quote", "commit", "dispatch"):
+    setattr(_Notified, _name, _record_call(_name))
+
+
+def test_a_scheduler_is_notified_in_the_order_of_the_specification() -> None:
+    # 3.8: ended for each stopped job, one change of capacity, settled, quote and commit of arrivals and requeued jobs.
+    calls = _Notified.calls
+    jobs = _jobs(submit=[0, 0, 5], runtime=[10, 10, 10], cores=[2, 2, 2])
+    _run(jobs, _Notified(), Failures([(["n-0"], 5, 8), (["n-1"], 5, 60)]))
+    assert calls[5] == ["ended", "ended", "capacity_changed", "settled", *3 * ["quote", "commit"], "dispatch"]
+    assert calls[8] == ["capacity_changed", "settled", "dispatch"]
 
 
 class _Requeues(Backfilling):
