@@ -174,7 +174,7 @@ class Counted:
     one_pool = True
 
     def __init__(self, search: Search) -> None:
-        self._pool, self.count = trial.pool_trial.py_func(tuple(search)), 0
+        self._pool, self.count = trial.pool_trial.py_func(tuple(search[:-2])), 0
         self.state, self.cost = self._pool.state, self._pool.cost
 
     def place_all(self, jobs: Any, *how: Any) -> int:

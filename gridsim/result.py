@@ -34,6 +34,7 @@ from gridsim.model.network import Network
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
 from gridsim.record import BROKEN_BY, FAILURE, Predictions, Record, Refusal, Status
@@ -231,11 +232,10 @@ class Result:
         if tasks is None or times is None:
             return {}
         job = tasks.job_rows()
-        index = np.arange(len(tasks)) - tasks.first[:-1][job]
         clusters = np.array([cluster.name for cluster in self.platform.clusters()])
         return {
             "job": self.workload.job[job],
-            "task": index.astype(str) if tasks.names is None else np.array(tasks.names),
+            "task": self._task_names(tasks),
             "cluster": np.where(times.start_us < NEVER, clusters[times.cluster], ""),
             "kind": np.array(tasks.kinds)[tasks.kind],
             "cores": tasks.cores,
@@ -250,6 +250,12 @@ class Result:
             **self._run_counts(),
             **({} if self.workload.demands is None else columns_of(self.workload.demands)),
         }
+
+    def _task_names(self, tasks: Tasks) -> npt.NDArray[np.str_]:
+        """Return the names of all tasks, or their numbers in their jobs."""
+        if tasks.names is not None:
+            return np.array(tasks.names)
+        return (np.arange(len(tasks)) - tasks.first[:-1][tasks.job_rows()]).astype(str)
 
     def _run_counts(self) -> dict[str, npt.NDArray[Any]]:
         """Columns of the numbers of runs of jobs (tasks of DAG jobs); none without failures and classes."""
@@ -387,7 +393,7 @@ class Result:
         tasks = self.workload.tasks
         if tasks is None:
             return {"job": self.workload.job[rows]}
-        return {"job": self.workload.job[tasks.jobs_of(rows)], "task": self.tasks["task"][rows]}
+        return {"job": self.workload.job[tasks.jobs_of(rows)], "task": self._task_names(tasks)[rows]}
 
     def _numbers(self, rows: IntArray) -> npt.NDArray[Any]:
         """Return the numbers of the jobs in some rows (of tasks for DAG jobs) as text, empty for no job."""
@@ -598,7 +604,7 @@ class Result:
             if columns:
                 write_table(folder / f"{name}.{table}", columns)
         (folder / NAMES).unlink(missing_ok=True)
-        if len((names := _names(self.workload, *({"reservation"} & self._interrupted().keys())))["name"]):
+        if len((names := _names(self.workload, *({"reservation"} & tables["jobs"].keys())))["name"]):
             write_table(folder / NAMES, names)
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})

@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.platform_file import CLUSTER, GROUP
 from gridsim.record import Refusal, Status
-from gridsim.schema import NUMBER, WHOLE, Number, Schema, check, load_json, read_json
+from gridsim.schema import ANY, NUMBER, WHOLE, Number, Schema, check, load_json, read_json
 from gridsim.tables import Kind, read_table
 
 _EXPECTED = "a result directory"
@@ -40,6 +40,7 @@ _RUN = {
         "overrun": frozenset(["kill", "extend"]),
         "instant": str,
         "until?": (NUMBER, None),
+        "failures?": {"windows?": [{str: ANY}]},
     },
     "versions": {str: (str, None)},
 }

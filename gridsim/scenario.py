@@ -444,7 +444,8 @@ _RECIPE = Table(
         "site?": (str, ANY_TABLE),
         "metric?": [str],
         "charge?": [str],
-        **dict.fromkeys(("failures?", "checkpoint?", "preemption?"), ANY_TABLE),
+        **dict.fromkeys(("failures?", "checkpoint?"), ANY_TABLE),
+        "preemption?": Table({"mode?": str, str: ANY}),
         **dict.fromkeys(("windows?", *(f"{table}?" for table in TABLES)), ANY),
     }
 )

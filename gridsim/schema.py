@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -218,13 +217,13 @@ def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place:
 
 def _is(value: Any, schema: Schema) -> bool:
     if isinstance(schema, Number):
-        kinds: Any = Integral if schema.whole else Real
+        kinds = int if schema.whole else (int, float)
         return isinstance(value, kinds) and not isinstance(value, bool) and schema.least <= value <= schema.most
-    if words := _choices(schema):
-        return value in words
+    if isinstance(schema, type):
+        return isinstance(value, schema)
     if isinstance(schema, re.Pattern):
         return isinstance(value, str) and schema.fullmatch(value) is not None
-    return value is None if schema is None else isinstance(schema, type) and isinstance(value, schema)
+    return value is None if schema is None else value in _choices(schema)
 
 
 def _choices(schema: Schema) -> tuple[str, ...]:
@@ -233,7 +232,7 @@ def _choices(schema: Schema) -> tuple[str, ...]:
 
 
 def _expected(value: Any, schema: Schema, place: _Place) -> _Wrong:
-    text = repr(value) if not isinstance(value, int) or abs(value) < 1e40 else "an integer with too many digits"
+    text = repr(value) if not isinstance(value, int) or abs(value) <= 2**53 else "an integer with too many digits"
     return _Wrong(place, f"is {text if len(text) <= 40 else text[:40] + '…'}", schema)
 
 

@@ -32,7 +32,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Beginning of a cell that a spreadsheet would interpret as a formula, or of an escaped cell."""
 
 _CHUNK = 4_096
-_MOST_DIGITS = 9
+_MOST_DIGITS = 7
 _PART = 1 << 17
 _MOST_HELD = 1 << 20
 _SORTING = "600MB"
@@ -45,7 +45,7 @@ def rows_of(column: Any, rows: Any) -> Any:
         return None
     if isinstance(column, Mapping):
         return {name: rows_of(each, rows) for name, each in column.items()}
-    return column.select(rows) if hasattr(column, "select") else column[rows]
+    return column[rows] if isinstance(column, np.ndarray) else column.select(rows)
 
 
 def with_rows(owner: T, rows: Any, *names: str, **values: Any) -> T:
@@ -88,6 +88,11 @@ def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
             raise InputError(f"has {str(row)[:60]}; expected label, number and name", path=path, line=line)
         found.setdefault(row[0], {})[int(row[1])] = _unescaped(row[2])
     return found
+
+
+def by_number(names: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the names of a label by number, empty for numbers without one."""
+    return tuple(names.get(number, "") for number in range(max(names, default=-1) + 1))
 
 
 def _escaped(text: str) -> str:

@@ -241,6 +241,7 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
         ("[options]\nseed = 'x'", "field 'options.seed': is 'x'; expected a whole number from 0"),
         ("[options]\noverrun = 'forgive'", "field 'options.overrun': is 'forgive'; expected one of kill, extend"),
         ("[options]\ninstant = 3", "field 'options.instant': is 3; expected one of batched, per-event"),
+        ("[preemption]\nmode = 3", "field 'preemption.mode': is 3; expected a text"),
         ("[options]\ntik = 3", "unknown key of [options] in {} 'tik'; did you mean 'tick'?"),
     ],
 )

@@ -67,7 +67,10 @@ _SWEEP = Table(
         "exclude?": [ANY_TABLE],
         "metrics?": Table({f"{name}?": Number(0) for name in CUTS}),
         "records?": bool,
-        "compare?": Table({f"{it.name}?": ANY for it in fields(Comparing)}),
+        "compare?": Table(
+            {f"{it.name}?": ANY for it in fields(Comparing)}
+            | {"factor?": str, **{key: [str] for key in ("metrics?", "replicates?", "sources?")}}
+        ),
         "name?": str,
         str: ANY,
     }

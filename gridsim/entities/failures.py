@@ -15,7 +15,7 @@ from simpy import Event
 
 from gridsim.entities.clock import Clock, Instant, PriorityEvent
 from gridsim.entities.cluster import Cluster
-from gridsim.errors import call, located
+from gridsim.errors import InputError, call, located, policy_error
 from gridsim.model.failures import Failure, Failures, Machines, Part
 from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.windows import PlannedWindow, Window, planned
@@ -27,6 +27,12 @@ from gridsim.record import FAILURE, REASONS
 
 _ANNOUNCE, _BEGIN, _END = range(3)
 """Order of the steps of windows within an instant."""
+
+_MOST_RESTARTS = 10_000
+"""A job that is interrupted more often would practically never end."""
+
+_LONGEST_WAIT = 100_000
+"""Changes of capacity in which nothing runs, after which waiting jobs are taken to fit at no time."""
 
 _Key = tuple[int, Part]
 """Cluster, and node or GPU."""
@@ -80,6 +86,7 @@ class Breakdowns:
         self._inside: dict[_Key, set[int]] = defaultdict(set)  # windows that have begun, of each node
         self._restarts: dict[int, int] = defaultdict(int)
         self._count, self._expected, self._reserving = 0, NEVER, reserving
+        self._idle = 0  # changes of capacity since anything ran
         if options.windows and "reservation" in requests.labels and not clusters[0].can.site:
             self._reserve()
         booked = attribute_of(clusters[0].scheduler, "booked", ())  # by the scheduler itself
@@ -142,8 +149,9 @@ class Breakdowns:
 
     def _happen(self, _: Event) -> None:
         now = self._env.instant
-        over = self._env.quiet and not self._returning and not any(it.goes_on(now) for it in self._clusters)
-        if now != self._expected or over:
+        self._idle = self._idle + 1 if self._env.quiet else 0
+        over = self._idle > 0 and not self._returning and not any(it.goes_on(now) for it in self._clusters)
+        if now != self._expected or over or self._idle > _LONGEST_WAIT:
             return  # superseded by an earlier event; or nothing runs, arrives or returns: the run is over
         self._expected = NEVER
         self._change(now)
@@ -299,13 +307,19 @@ class Breakdowns:
         delay, in_place = self._delay, options.requeue == "original"
         if "requeue_rule" in cluster.can.notified:
             delay, in_place = 0, True  # the scheduler itself determines them
-            may, own_most = call(cluster.scheduler, "requeue_rule", request)
-            most = min(most, own_most)
+            rule = call(cluster.scheduler, "requeue_rule", request)
+            if not isinstance(rule, tuple) or [*map(type, rule)] != [bool, int]:
+                raise policy_error(cluster.scheduler, f"returned {rule!r} from requeue_rule; expected (bool, int)")
+            may, most = rule[0], min(most, rule[1])
         most = own("max_restarts", request, most)
         cancels = own("on_failure", request, not may or options.on_failure == "cancel")
         if cancels or self._restarts[request] >= most:
             return None
         self._restarts[request] += 1
+        if self._restarts[request] > _MOST_RESTARTS:
+            job = self._requests.number[request]
+            message = f"job {job} was interrupted {_MOST_RESTARTS:,} times without completing"
+            raise InputError(f"{message}; expected checkpoints, max_restarts or fewer failures", field="failures")
         return delay, in_place
 
 

@@ -206,13 +206,14 @@ def refusals(classes, empty):  # type: ignore[no-untyped-def]
     for c in range(found.shape[0]):
         shape = classes.shape[c]
         hosts, tasks = classes.hosts[shape[floors.HOSTS]], shape[floors.TASKS]
-        unlimited, able = 0, 0
+        together, unlimited, able = 0, 0, 0
         for n in range(empty.shape[0]):
             fits[n] = 0
             if hosts[n]:
                 most = fit(empty[n], classes, c, empty.shape[1] - classes.each.shape[1] - 1, tasks)
                 fits[n] = min(most, shape[floors.PER_NODE])
                 unlimited += most
+                together += fits[n]
                 able += fits[n] > 0
         if tasks == 0:
             continue
@@ -220,6 +221,10 @@ def refusals(classes, empty):  # type: ignore[no-untyped-def]
             found[c] = ONE
         elif unlimited < tasks:
             found[c] = ALL
-        elif able < shape[floors.MIN_NODES] or largest(fits, hosts, ordered, shape[floors.MAX_NODES]) < tasks:
+        elif (
+            together < tasks
+            or able < shape[floors.MIN_NODES]
+            or (able > shape[floors.MAX_NODES] and largest(fits, hosts, ordered, shape[floors.MAX_NODES]) < tasks)
+        ):
             found[c] = LIMITS
     return found

@@ -69,7 +69,8 @@ class Stretch(NamedTuple):
         return max(0, min(self.checkpoints, (passed - self.restart) // (self.interval + self.cost)))
 
 
-_SECONDS, _LONG = Number(0), Number(1 / MICROSECOND)
+_LONGEST = (NEVER - 1) / MICROSECOND
+_SECONDS, _LONG = Number(0, _LONGEST), Number(1 / MICROSECOND, _LONGEST)
 _FIELDS = {
     "cost": _SECONDS,
     "restart": _SECONDS,

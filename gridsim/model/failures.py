@@ -24,7 +24,7 @@ from gridsim.model.site_file.node_events import Absent, NodeEvents, absences, re
 from gridsim.model.site_file.reservations import SiteClock
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, to_us
 from gridsim.model.windows import Time, Window, planned
-from gridsim.schema import POSITIVE, Number, check_fields
+from gridsim.schema import ANY_TABLE, NAME, POSITIVE, Number, check_fields, typed
 
 Failing = Literal["exponential", "weibull"]
 Repairing = Literal["exponential", "lognormal", "fixed"]
@@ -129,7 +129,8 @@ class FailureModel:
 
     def __post_init__(self) -> None:
         numbers = dict.fromkeys(("mtbf", "mttr", "shape", "sigma"), POSITIVE)
-        check_fields(self, {"scope": Scope, "time": Failing, "repair": Repairing, **numbers}, "failures")
+        parts = {"groups": ({str: [NAME]}, None), "feature": [NAME]}
+        check_fields(self, {"scope": Scope, "time": Failing, "repair": Repairing, **numbers, **parts}, "failures")
         if (self.scope == "group") != bool(self.groups or self.feature):
             raise InputError("is needed for scope = 'group', and only there: give groups or feature", field="groups")
 
@@ -468,10 +469,7 @@ def failures_from(
         raise InputError("is given without mtbf", field="failures.mttr")
     single = {name: given[name] for name in ("mtbf", "mttr") if name in given}
     models = [FailureModel(**single)] if single else []
-    tables = given.get("model", [])
-    if not isinstance(tables, list):
-        raise InputError("is no list; expected tables [[failures.model]]", field="failures.model")
-    for each in tables:
+    for each in typed(given.get("model", []), [ANY_TABLE], "failures.model", origin):
         check_keys(each, _MODEL, "[[failures.model]]", origin)
         if "mtbf" not in each:
             raise InputError("is missing in a model", field="failures.model.mtbf")

@@ -33,7 +33,7 @@ GROUP = {
     "group": NAME,
     "count?": Number(-(2**53), 1_000_000, whole=True),
     "capacity?": Table({str: WHOLE}),
-    "gpus?": WHOLE,
+    "gpus?": Number(-(2**53), 1_000_000, whole=True),
     "gpu_kind?": NAME,
     "features?": [NAME],
     "partitions?": [NAME],

@@ -12,10 +12,11 @@ from typing import Any, Literal
 from gridsim.errors import InputError, check_keys, located
 from gridsim.files import read_toml
 from gridsim.model.dates import duration, instant
+from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.site_file.reservations import is_reservations, window_tables
 from gridsim.model.site_file.syntax import expanded
 from gridsim.model.time import NEVER, to_us
-from gridsim.schema import NAME, Number, check_fields
+from gridsim.schema import NAME, Number, check, check_fields
 
 WindowKind = Literal["maintenance", "drain", "reservation"]
 AtBegin = Literal["requeue", "wait"]
@@ -28,7 +29,8 @@ _FIELDS = {
     "at_begin": (AtBegin, None),
     "users": [NAME],
     "accounts": [NAME],
-    "node_cores": (Number(1, whole=True), None),
+    "node_cores": (Number(1, MOST_CORES, whole=True), None),
+    "id": str,
 }
 
 
@@ -248,12 +250,12 @@ def _time(value: Any, field: str) -> Time:
     return value if isinstance(value, str) else float(value)
 
 
+_NUMBERS = {"length": Number(1), "gap": Number(0), "at_once": Number(1)}
+
+
 def _rolling(table: Mapping[str, Any], name: str) -> list[Window]:
     values = {"gap": 0, **table}
-    for key in ("length", "gap", "at_once"):
-        value = values.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < (key != "gap"):
-            raise InputError(f"is {value!r}; expected a number", field=key)
+    check({key: values.get(key) for key in ("length", "gap", "at_once")}, _NUMBERS)
     values |= {name: _time(values[name], name) for name in ("begin", "announced") if name in values}
     more = {key: values[key] for key in ("kind", "announced", "at_begin") if key in values}
     whole_list = Window(values["nodes"], 0).nodes

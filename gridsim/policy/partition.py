@@ -72,6 +72,10 @@ class Greedy(_AnySize):
         return queue.requests.maximum[queue.rows]
 
 
+_WEIGHTS = ("linear", "sqrt", "sqrt-parallel", "equal")
+_SCOPES = ("system", "remaining", "queued")
+
+
 @dataclass
 class ShareOfWork:
     """At most a share of the machine that depends on the job's share of the work in the system.
@@ -109,6 +113,9 @@ class ShareOfWork:
 
     def __post_init__(self) -> None:
         _check_choices(self.choices)
+        for name, known in (("weight", _WEIGHTS), ("scope", _SCOPES)):
+            if (value := getattr(self, name)) not in known:
+                raise ValueError(f"{name} is {value!r}; expected one of {', '.join(known)}")
         if not 0 < self.wf < float("inf"):
             raise ValueError(f"wf is {self.wf}; a weight factor above 0 is needed")
         if not 0 < self.gap <= 1:
@@ -128,6 +135,5 @@ class ShareOfWork:
 
     def columns(self, requests: Requests) -> Limits:
         """Return the same limits for compiled cycles (`gridsim.policy.limits`), equal to the last bit."""
-        weight = ("linear", "sqrt", "sqrt-parallel", "equal").index(self.weight)
-        scope = ("system", "remaining", "queued").index(self.scope)
+        weight, scope = _WEIGHTS.index(self.weight), _SCOPES.index(self.scope)
         return limits.limits_of(requests, limits.SHARE, weight, scope, wf=self.wf, gap=self.gap)

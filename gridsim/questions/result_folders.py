@@ -24,7 +24,7 @@ from gridsim.record import Status
 from gridsim.result import Result
 from gridsim.run_folder import read_numbers, read_run, read_run_table
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
-from gridsim.tables import columns_in, read_names
+from gridsim.tables import by_number, columns_in, read_names
 
 _LABELS = ("user", "group", "account", "partition", "qos")
 _SUPPORTED = frozenset(
@@ -130,7 +130,7 @@ def _result(
     same = next((it.workload for it in earlier if plain(it.workload.provenance) == plain(provenance)), None)
     if same is None or len(same) != table.jobs:
         known = {label: each for label, each in read_names(folder).items() if named or label in MACHINE_NAMES}
-        texts = {label: tuple(known[label].get(value, "") for value in range(max(known[label]) + 1)) for label in known}
+        texts = {label: by_number(known[label]) for label in known}
         same = StoredWorkload(table, replace(nothing, names=texts), [name for name in names if name in _LABELS])
     return Result(StoredRecord(table, same, platform.cores), platform, stored["policy"], stored["options"])
 

@@ -257,6 +257,7 @@ def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, ...]:
         *(each[there] for each in (found.kind, found.down_us, found.up_us)),
         strict=True,
     )
+    number = {name: at for at, name in enumerate(found.names)}
     reserved = [
         (
             base[at],
@@ -267,7 +268,7 @@ def absent_rows(axis: Axis, record: Record) -> tuple[IntArray, ...]:
         )
         for it in found.reserved
         if it.begin < it.over and (it.node_cores is None or axis.resource == _CORES)
-        for at in place[[found.names.index(name) for name in it.nodes]].tolist()
+        for at in place[[number[name] for name in it.nodes]].tolist()
         if at >= 0
     ]
     table = np.array([*rows, *reserved], dtype=np.int64).reshape(-1, 5)

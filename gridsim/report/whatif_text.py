@@ -421,8 +421,10 @@ def csv_text(found: Sequence[WhatIf]) -> str:
         for one in each.outcomes:
             wait = one.wait
             numbers = [one.numbers[name] for name in SHOWN]
-            found_wait = [""] * 6 if wait is None else [wait.mean, *(getattr(wait, name) for name in compared[1:])]
-            rows.append([each.policy, one.label, one.cores, *numbers, *found_wait])
+            of_wait: list[Any] = [""] * len(compared)
+            if wait is not None:
+                of_wait = [wait.mean, *(getattr(wait, name) for name in compared[1:])]
+            rows.append([each.policy, one.label, one.cores, *numbers, *of_wait])
     return tables.csv_text(["policy", "change", "cores", *SHOWN, *compared], *rows)
 
 

@@ -86,7 +86,7 @@ def on_failed_nodes(held: Allocations, failures: Failed, tolerance: int, limit: 
 
 def outside_reservations(
     held: Allocations,
-    named: Sequence[str],
+    named: npt.NDArray[np.str_],
     windows: Sequence[PlannedWindow],
     capacity: Capacity,
     tolerance: int,
@@ -98,7 +98,7 @@ def outside_reservations(
 
     Parameters
     ----------
-    named : sequence of str
+    named : (n,) str
         The reservation that the job of each piece names; empty for none.
     windows : sequence of PlannedWindow
         The reservations.
@@ -106,23 +106,26 @@ def outside_reservations(
         Whether jobs end at their walltimes; otherwise their ends are unknown to a scheduler, and are not checked.
     """
     names, start, end = np.array([*held.nodes, ""])[held.node], held.start_us, held.end_us
-    ids, inside = np.array(named), np.zeros(len(held), dtype=np.bool_)
+    inside = np.zeros(len(held), dtype=np.bool_)
+    place = {name: at for at, name in enumerate(capacity.nodes)}
+    at_node = np.array([*(place.get(name, -1) for name in held.nodes), -1])[held.node]  # unknown nodes are reported
     for window in windows:
         there = np.isin(names, window.nodes)
-        mine = there & (ids == window.id) & (start >= window.begin - tolerance) & (start < window.over)
+        mine = there & (named == window.id) & (start >= window.begin - tolerance) & (start < window.over)
         inside |= mine & ((end <= window.end + tolerance) | (not kill))
-    member = np.isin(ids, [window.id for window in windows])
+    member = np.isin(named, [window.id for window in windows])
     yield from marked("outside-reservation", member & ~inside, held.job, start, limit)
     for window in windows if kill else ():
-        others = np.isin(names, window.nodes) & (ids != window.id) & (start >= window.announced)  # earlier ones stay
-        rows = np.flatnonzero(others & (start < window.over) & (end > window.begin))
+        others = np.isin(names, window.nodes) & (named != window.id) & (start >= window.announced)  # earlier ones stay
+        rows = np.flatnonzero(others & (at_node >= 0) & (start < window.over) & (end > window.begin))
+        if not len(rows):
+            continue
         most = capacity.amounts["cores"] - (window.node_cores or NEVER)
-        place = {name: at for at, name in enumerate(capacity.nodes)}
-        key = np.array([place[name] for name in names[rows]], dtype=np.int64)
         holds = (held.job[rows], np.maximum(start[rows], window.begin), np.minimum(end[rows], window.over))
         amount = np.maximum(held.amounts["cores"][rows], window.node_cores is None)
         labels = [f"cores of node {name} outside of reservation {window.id}" for name in capacity.nodes]
-        yield from oversubscribed("reserved-node", holds, key, amount, np.maximum(most, 0), labels, tolerance, limit)
+        used = (holds, at_node[rows], amount, np.maximum(most, 0))
+        yield from oversubscribed("reserved-node", *used, labels, tolerance, limit)
 
 
 class _Checks:

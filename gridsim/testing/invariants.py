@@ -658,23 +658,21 @@ class _Checks:
             yield from misplaced(held, runs, capacity, self.tolerance, self.limit, awake)
             if failed is not None:
                 yield from on_failed_nodes(held, failed, self.tolerance, self.limit)
-            if self.schedule.reserved and capacity is not None and "reservation" in self.workload.labels:
-                row, windows = _rows(held.job, self.workload), self.schedule.reserved
-                named = [called(self.workload, "reservation", value) for value in self.workload.labels["reservation"]]
-                how = {"kill": self.overrun == "kill"}
-                yield from outside_reservations(
-                    held,
-                    [(*named, "")[at] for at in row.tolist()],
-                    windows,
-                    capacity,
-                    self.tolerance,
-                    self.limit,
-                    **how,
-                )
+            if self.schedule.reserved and capacity is not None:
+                named, limits = self.named_reservations(held), (self.tolerance, self.limit)
+                windows, kill = self.schedule.reserved, self.overrun == "kill"
+                yield from outside_reservations(held, named, windows, capacity, *limits, kill=kill)
             held = awake
-        if capacity is not None:
+        if capacity is not None and self.workload.demands is not None:
             of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, self.workload)
             yield from self.demands(capacity, held, of_pieces)
+
+    def named_reservations(self, held: Allocations) -> npt.NDArray[np.str_]:
+        """Return the name of the reservation that the job of each piece names; empty for none."""
+        label = self.workload.labels.get("reservation", np.full(len(self.workload), -1))
+        numbers, place = np.unique(np.append(label, -1), return_inverse=True)
+        names = np.array([called(self.workload, "reservation", number) if number >= 0 else "" for number in numbers])
+        return names[place[_rows(held.job, self.workload)]]
 
     def demands(self, capacity: Capacity, held: Allocations | None, rows: IntArray) -> Iterator[Violation]:
         """Check requests for nodes and pools; *rows* has the row of the workload of each held piece."""

@@ -30,7 +30,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import FAILURE, REASONS, SAVED, Status
 from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.scenario import jobs_of, transformed
-from gridsim.tables import read_names
+from gridsim.tables import by_number, read_names
 from gridsim.testing.allocation_checks import Failed
 from gridsim.testing.allocation_table import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Parts, Schedule, only_capacity, violations_of
@@ -201,8 +201,7 @@ def read_jobs(folder: str | Path) -> Workload:
     submit = np.where(np.isnan(submit), columns["submit"], submit)
     deadline = columns.get("deadline", np.full(len(submit), np.nan))
     labels = {"reservation": columns["reservation"]} if "reservation" in columns else {}
-    named = read_names(folder).get("reservation", {})
-    names = {"reservation": tuple(named.get(at, "") for at in range(max(named, default=-1) + 1))}
+    names = {"reservation": by_number(read_names(folder).get("reservation", {}))}
     with located(path):
         found = Workload.from_columns(
             job=columns["job"],
@@ -216,7 +215,7 @@ def read_jobs(folder: str | Path) -> Workload:
             labels=labels,
             provenance={"source": str(path), "jobs_read": len(submit), "cores_from": "run.json"},
         )
-    return replace(found, names=names) if named else found
+    return replace(found, names=names) if names["reservation"] else found
 
 
 def nodes_of(schedule: str | Path) -> Capacity | None:
@@ -318,13 +317,13 @@ def _reservations(folder: Path) -> tuple[PlannedWindow, ...]:
     """Return the reservations of a run; none if the names of its jobs' reservations are not in the directory."""
     run = find_run(folder) or {}
     tables = run.get("options", {}).get("failures", {}).get("windows", [])
-    named = read_run_table(folder).get("reservation") if tables else None
-    if named is None or ((named >= 0).any() and "reservation" not in read_names(folder)):
+    if not any(table.get("kind") == "reservation" for table in tables) or (nodes := nodes_of(folder)) is None:
         return ()
-    nodes = nodes_of(folder)
-    if nodes is None:
+    named = read_run_table(folder).get("reservation")
+    if named is not None and (named >= 0).any() and "reservation" not in read_names(folder):
         return ()
-    windows = planned(windows_from(tables), nodes.nodes, run["workload"])
+    with located(folder / "run.json", below="options.failures"):
+        windows = planned(windows_from(tables), nodes.nodes, run["workload"])
     return tuple(it for it in windows if it.kind == "reservation")
 
 

@@ -261,6 +261,8 @@ FINE = 'model = "lublin?jobs=20"'
         (f"[workload]\n{FINE}", "'factors': has no factors; expected"),
         ("[factors]", "'factors': has no factors; expected"),
         ("[factors]\npolicy = 'easy'", "'factors.policy': is 'easy'; expected a list of values"),
+        ("[compare]\nmetrics = 3", "'compare.metrics': is 3; expected a list of texts"),
+        ("[compare]\nreplicates = [['a']]", "'compare.replicates[0]': is ['a']; expected a text"),
         ("[factors]\npolicy = []", "'factors.policy': is []"),
         (
             "[factors]\npolicy = ['easy', ['fcfs']]",

@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_on_nodes_is_valid_by_its_own_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", str(folder)]) == 0
-    assert "valid: none of 32 kinds of violations found" in capsys.readouterr().out
+    assert "valid: none of 34 kinds of violations found" in capsys.readouterr().out
 
 
 def test_too_small_allocations_are_found(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gridsim as gs
-from gridsim.errors import InputError
+from gridsim.errors import InputError, PolicyError
 from gridsim.metrics.availability import down_seconds, runs_of, spent_in_runs
 from gridsim.model.checkpoints import Checkpoints
 from gridsim.model.failures import FailureModel, Failures, Machines
@@ -23,6 +23,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.options import Run
 from gridsim.policy.protocols import Capabilities
+from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.record import Record
 
 FOUR = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=4, capacity={"cores": 2})])
@@ -225,6 +226,58 @@ class _Plain:
     def dispatch(self, now: int) -> Any: ...
 
 
+class _Notified(Backfilling):
+    """A scheduler that records the calls of each instant, s."""
+
+    calls: ClassVar[dict[float, list[str]]] = {}  # of the class, since a run copies its scheduler
+
+
+def _record_call(name: str) -> Any:
+    def method(self: _Notified, *arguments: Any) -> Any:
+        self.calls.setdefault(arguments[-1] / 1e6, []).append(name)
+        return getattr(Backfilling, name)(self, *arguments)
+
+    return method
+
+
+for _name in ("ended", "capacity_changed", "settled", "quote", "commit", "dispatch"):
+    setattr(_Notified, _name, _record_call(_name))
+
+
+def test_a_scheduler_is_notified_in_the_order_of_the_specification() -> None:
+    # 3.8: ended for each stopped job, one change of capacity, settled, quote and commit of arrivals and requeued jobs.
+    calls = _Notified.calls
+    jobs = _jobs(submit=[0, 0, 5], runtime=[10, 10, 10], cores=[2, 2, 2])
+    _run(jobs, _Notified(), Failures([(["n-0"], 5, 8), (["n-1"], 5, 60)]))
+    assert calls[5] == ["ended", "ended", "capacity_changed", "settled", *3 * ["quote", "commit"], "dispatch"]
+    assert calls[8] == ["capacity_changed", "settled", "dispatch"]
+
+
+class _Requeues(Backfilling):
+    """A scheduler that decides whether and how often jobs are queued again."""
+
+    answer: Any = (True, 1)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, notified=frozenset({"capacity_changed", "requeue_rule"}))
+
+    def requeue_rule(self, request: int) -> Any:
+        return self.answer
+
+
+def test_the_answer_of_a_custom_requeue_rule_is_checked() -> None:
+    jobs, scheduler = _jobs(submit=[0], runtime=[10], cores=[8]), _Requeues()
+    twice = Failures([(["n-0"], 5, 6), (["n-0"], 8, 9)])
+    assert _run(jobs, scheduler, twice).status_names.tolist() == ["failed"]
+    scheduler.answer = (True, 2)
+    assert _run(jobs, scheduler, twice).status_names.tolist() == ["completed"]
+    for answer in (None, (True,), (True, "often"), [True, 1], (1, 1)):
+        scheduler.answer = answer
+        with pytest.raises(PolicyError, match=r"requeue_rule; expected \(bool, int\)"):
+            _run(jobs, scheduler, twice)
+
+
 POLICIES = (
     *("fcfs", "first-fit", "easy", "depth?k=2", "conservative", "easy?ordering=sjf", "easy?ordering=wfp3", "sjbf"),
     *("easy?ordering=random", "random", "easy?predict=recent", "conservative?predict=recent"),
@@ -412,11 +465,22 @@ def test_jobs_whose_sizes_are_chosen_on_arrival_keep_them_after_failures(partiti
     assert sizes > 30
 
 
-def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_fastest_size() -> None:
+def test_a_job_that_arrives_while_all_nodes_are_absent_gets_its_requested_size() -> None:
     jobs = _jobs(submit=[5], runtime=[80], cores=[1])
     jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [1], [8], [Linear()]))
     record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(4)], 0, 30)]))
-    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([8], [30], [40])
+    assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([1], [30], [110])
     # With one node left, the sizes that need others have no start.
     record = _run(jobs, "planned?partition=greedy", Failures([([f"n-{at}" for at in range(3)], 0, math.inf)]))
     assert (record.given.tolist(), record.start.tolist(), record.end.tolist()) == ([2], [5], [45])
+
+
+def test_no_run_is_endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gridsim.entities.failures._MOST_RESTARTS", 300)
+    monkeypatch.setattr("gridsim.entities.failures._LONGEST_WAIT", 300)
+    often = Failures(models=[FailureModel(mtbf=1000.0, mttr=100.0)])
+    with pytest.raises(InputError, match="job 1 was interrupted 300 times without completing; expected checkpoints"):
+        _run(_jobs(submit=[0], runtime=[10**6], cores=[1]), "easy", often)
+    seldom_together = Failures(models=[FailureModel(mtbf=1.0, mttr=1000.0)])
+    with pytest.raises(PolicyError, match="never started 1 jobs, job 1 first"):
+        _run(_jobs(submit=[5], runtime=[10], cores=[8]), "easy", seldom_together)

@@ -21,7 +21,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.windows import Window
 from gridsim.options import Run
 from gridsim.record import Record
-from gridsim.testing.invariants import assert_valid
+from gridsim.testing.invariants import assert_valid, violations
 from gridsim.workload.read import read_workload
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth?k=2", "conservative", "easy?ordering=sjf", "easy?placement=pack")
@@ -49,15 +49,20 @@ def _run(jobs: gs.Workload, policy: Any, windows: list[Window], **options: Any) 
     return gs.simulate(jobs, platform=FOUR, policy=policy, options=run).record
 
 
-@pytest.mark.parametrize("policy", POLICIES[:5])
-def test_members_run_inside_and_others_outside(policy: str) -> None:
-    jobs = _jobs(
+def _members_and_others() -> gs.Workload:
+    """Return two members of the reservation r between two jobs of others."""
+    return _jobs(
         ["", "r", "r", ""],
         ["bob", "ann", "ann", "ann"],
         submit=[0, 1, 2, 3],
         runtime=[9, 20, 10, 30],
         cores=[16, 8, 8, 8],
     )
+
+
+@pytest.mark.parametrize("policy", POLICIES[:5])
+def test_members_run_inside_and_others_outside(policy: str) -> None:
+    jobs = _members_and_others()
     record = _run(jobs, policy, [_reserved(["n-[0-1]"], 10, 40)])
     assert record.start.tolist() == [0, 10, 30, 9]
     assert record.allocations is not None
@@ -218,13 +223,7 @@ def test_interrupted_members_return_to_their_reservation_or_are_cancelled() -> N
 
 @pytest.mark.parametrize("policy", POLICIES[:5])
 def test_validate_checks_members_and_others(policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = _jobs(
-        ["", "r", "r", ""],
-        ["bob", "ann", "ann", "ann"],
-        submit=[0, 1, 2, 3],
-        runtime=[9, 20, 10, 30],
-        cores=[16, 8, 8, 8],
-    )
+    jobs = _members_and_others()
     for cores in (None, 3):
         options = Run(failures=Failures(windows=[_reserved(["n-[0-1]"], 10, 41, node_cores=cores)]))
         if cores:
@@ -295,3 +294,15 @@ def test_members_neither_stop_others_nor_are_stopped(mode: str) -> None:
             assert ends[0] == ends[1]
     assert stopped > 30
     assert members > 30
+
+
+def test_other_jobs_are_checked_where_no_job_names_a_reservation() -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 0], runtime=[10, 10], estimate=[10, 10], cores=[4, 4])
+    record = _run(jobs, "easy", [_reserved(["n-0"], 100, 200)])
+    (cluster,) = FOUR.clusters()
+    assert not violations(record, capacity=cluster.capacity)
+    assert record.interruptions is not None
+    (window,) = record.interruptions.reserved
+    moved = replace(record.interruptions, reserved=(replace(window, begin=0, announced=0),))
+    found = violations(replace(record, interruptions=moved), capacity=cluster.capacity)
+    assert [it.kind for it in found] == ["reserved-node"]

@@ -153,6 +153,11 @@ def test_a_table_of_a_recipe(tmp_path: Path) -> None:
         ({"mtbf": "1h", "requeue_delay": -1}, "expected a number from 0"),
         ({"model": [{"mttr": 5}]}, "is missing in a model"),
         ({"model": [{"mtbf": 5, "scope": "group"}]}, "give groups or feature"),
+        ({"model": 3}, "failures.model': is 3; expected a list"),
+        ({"model": [3]}, r"failures.model\[0\]': is 3; expected a table"),
+        ({"model": [{"mtbf": 5, "scope": "group", "groups": "n-0"}]}, "failures.groups': is 'n-0'"),
+        ({"model": [{"mtbf": 5, "scope": "group", "groups": {"r": [3]}}]}, "failures.groups.r"),
+        ({"model": [{"mtbf": 5, "scope": "group", "feature": 3}]}, "failures.feature': is 3; expected a list of names"),
         ({"mean": 5}, "mean"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,12 @@ def test_rolling_maintenance_is_a_list_of_windows() -> None:
         ({"nodes": ["n-0"], "begin": 0, "size": 4}, "size"),
         ({"nodes": ["n-0"], "begin": 0, "at_once": 1}, "length': is None; expected a number"),
         ({"nodes": ["n-0"], "begin": 0, "at_once": 0, "length": 5}, "at_once': is 0"),
+        (
+            {"nodes": ["n-0"], "begin": 0, "at_once": math.inf, "length": 5},
+            "is inf; expected a number from 1",
+        ),
+        ({**RESERVED, "id": 3}, "window.3.id': is 3; expected a text"),
+        ({**RESERVED, "node_cores": 10**30}, "node_cores': is an integer with too many digits"),
     ],
 )
 def test_a_wrong_table_is_an_error(table: dict[str, Any], what: str) -> None:

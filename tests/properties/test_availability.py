@@ -208,23 +208,17 @@ class Piece(NamedTuple):
 
 
 def pieces_of(record: Record) -> list[Piece]:
-    """Return the resources of all runs, also while they were suspended."""
-    held, found = record.allocations, record.interruptions
+    """Return the resources of all runs; suspended ones keep all but their cores."""
+    held = record.allocations
     assert held is not None
-    assert found is not None
     gpus: dict[int, dict[int, int]] = {}
     for row, gpu, share in zip(held.gpu_row.tolist(), held.gpu.tolist(), held.gpu_share.tolist(), strict=True):
         gpus.setdefault(row, {})[gpu] = share
     pieces = []
-    asleep = [] if found.suspended is None else found.suspended.T.tolist()
     for row, node in enumerate(held.node.tolist()):
         amounts = {name: int(column[row]) for name, column in held.amounts.items()}
         name, end = held.nodes[node], int(held.end_us[row])
         pieces.append(Piece(name, int(held.start_us[row]), end, amounts, gpus.get(row, {})))
-        rest = {**amounts, "cores": 0}
-        for job, _, begin, until, _ in asleep:
-            if job == held.job[row] and begin == end:
-                pieces.append(Piece(name, begin, until, rest, gpus.get(row, {})))
     return pieces
 
 

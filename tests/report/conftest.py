@@ -87,10 +87,12 @@ INFO: dict[str, Any] = {
 }
 
 
-def made_comparison(records: dict[str, Record], *, reference: str | None = None, **cuts: Any) -> Comparison:
+def made_comparison(
+    records: dict[str, Record], *, reference: str | None = None, platform: Platform | None = None, **cuts: Any
+) -> Comparison:
     provenance = next(iter(records.values())).workload.provenance
     info = {**INFO, "workload": provenance}
-    return Comparison.of(records, info=info, cuts={**CUTS, **cuts}, reference=reference)
+    return Comparison.of(records, info=info, cuts={**CUTS, **cuts}, reference=reference, platform=platform)
 
 
 @pytest.fixture(scope="session")

@@ -69,16 +69,19 @@ def plan_cost(price, starts, planned, cores, estimate, due, submit):  # type: ig
 @verb
 def keep_first(trial, count):  # type: ignore[no-untyped-def]
     """Keep the first *count* waiting requests at their planned starts, and remove all others."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def keep(trial, job, planned):  # type: ignore[no-untyped-def]
     """Keep one more request: at its *planned* start, else at its earliest one; return whether it is in time."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def restore(trial, jobs):  # type: ignore[no-untyped-def]
     """Remove *jobs*, which are all placed requests except the kept ones."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
@@ -88,26 +91,31 @@ def place_all(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def
     It ends at a request that would be late, or with which ``trial.cost[0]``, the sum of the *price* of each (-1:
     none), reaches *most*. With *lasting*, cores must be free from the start on without end.
     """
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def take_off(trial, jobs):  # type: ignore[no-untyped-def]
     """Remove placed requests."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def has_moved(trial, job):  # type: ignore[no-untyped-def]
     """Return whether a request is placed elsewhere than at the last call."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def count_unmoved(trial, jobs):  # type: ignore[no-untyped-def]
     """Count requests up to the first one that is not placed as planned."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def save(trial):  # type: ignore[no-untyped-def]
     """Store the plan as the best one so far."""
+    raise NotImplementedError(type(trial))
 
 
 @verb
@@ -118,11 +126,13 @@ def all_in_time(trial, jobs, lasting, depth, start, end):  # type: ignore[no-unt
     requests, ``trial.known[1]`` the number of placed requests for which they were found, -1 for none. The latest
     feasible instant is stored, since later placements seldom affect it.
     """
+    raise NotImplementedError(type(trial))
 
 
 @verb
 def advance_start(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
     """Update ``trial.earliest`` of requests after one was placed from *start* to *end*."""
+    raise NotImplementedError(type(trial))
 
 
 # -- on one pool of cores --------------------------------------------------------------------------------------------

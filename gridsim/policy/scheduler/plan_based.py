@@ -194,8 +194,8 @@ class Planned(Predicting):
         if self._cluster.demands is None:
             return self._shapes.best(*self._plan.profile(now), request, limit)
         cores = self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
-        # If no size has a known start, since nodes are absent: the fastest one.
-        return cores or self._shapes.choose(request, limit, now, lambda cores: now)[1]
+        # If no size has a known start, since nodes are absent: the requested one; others may need spare nodes.
+        return cores or int(self._requests.cores[request])
 
     def _earliest_on(self, request: int, cores: int, now: int) -> int:
         """Return the earliest start of a new request of another size."""

@@ -289,7 +289,8 @@ def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
     capacity = {name: float(amount) for name, amount in tables.get("capacity", {}).items() if name != "gpu_kinds"}
     check_keys(capacity, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
     status = tables.get("status", {})
-    require_known(f"status in {path}", STATUSES, *status.values())
+    for word, meaning in status.items():
+        require_known(f"status (status.{word} in {path})", STATUSES, meaning)
     return TableMapping(
         name=name,
         delimiter=delimiter,
