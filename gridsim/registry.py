@@ -60,6 +60,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "speedup": ("gridsim.model.speedup",),
     "reader": ("gridsim.workload.readers",),
     "metric": (),
+    "future": (),
     "charge": ("gridsim.metrics.charges:CoreHours",),
     "model": (
         "gridsim.workload.synthetic.lublin",
@@ -88,7 +89,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 """Kinds of pluggable classes, and the modules of gridsim that contain them: all public classes, or those after a colon.
 
 Installed packages add modules through the entry-point group ``gridsim.<kind>``. gridsim's own metrics are not classes:
-see `gridsim.metrics.summary`.
+see `gridsim.metrics.summary`; nor is its own model of the future: see `gridsim.forecasts.model`.
 """
 
 

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     policy = of_site(args.policy or ("easy" if sited is None else SITE), sited)
     options, where = source.options_of(args, source.failures(args)), sys.stderr if args.json else sys.stdout
     how: dict[str, Any] = {"policy": policy, "futures": args.futures, "horizon": args.horizon, "seed": args.seed}
-    how |= {"options": options, "arrivals": not args.no_arrivals}
+    how |= {"options": options, "arrivals": not args.no_arrivals, "model": args.future_model}
     state, folder = None, args.live
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))

@@ -14,6 +14,7 @@ from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
+from gridsim.forecasts.custom_model import custom_model
 from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Source
 from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, Judged, Pair, raw_interval
 from gridsim.forecasts.model import WEEK
@@ -75,6 +76,7 @@ def forecast(
     seed: int = 1,
     options: Run | None = None,
     arrivals: bool = True,
+    model: Any = None,
     calibrate: bool = True,
     at_most: float | None = None,
     instead: Sequence[str] = (),
@@ -109,6 +111,9 @@ def forecast(
         Options of the runs.
     arrivals : bool
         Whether later jobs arrive in the futures.
+    model : str or object, optional
+        A custom model of the future: an object as of `gridsim.forecasts.custom_model.CustomModel`, or
+        ``file.py:Class``.
     calibrate : bool
         Whether earlier forecasts are made, which calibrate this one.
     at_most : float, optional
@@ -139,7 +144,8 @@ def forecast(
         raise InputError(f"is {horizon:g} s; expected at least 1 h", field="horizon")
     if uses_run_times(getattr(make_policy(policy), "predict", None)):
         raise InputError(f"{name_of(make_policy(policy))} needs true run times, which are unknown", field="policy")
-    how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed, "arrivals": arrivals}
+    how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed}
+    how |= {"arrivals": arrivals, "model": custom_model(model)}
     run_options = options or Run()
     if isinstance(log, ClusterState):
         found = _of_state(log, history, policy, platform, run_options, Options(source="recorded", **how))
@@ -429,6 +435,7 @@ def backtest_forecasts(
     seed: int = 1,
     options: Run | None = None,
     arrivals: bool = True,
+    model: Any = None,
     workers: int | Workers = 1,
     progress: Progress | None = None,
 ) -> Backtest:
@@ -438,7 +445,7 @@ def backtest_forecasts(
     ----------
     log : Workload or path
         The log.
-    policy, platform, state, futures, horizon, seed, options, arrivals, workers, progress
+    policy, platform, state, futures, horizon, seed, options, arrivals, model, workers, progress
         As for `forecast`.
     moments : int
         Number of moments.
@@ -455,7 +462,8 @@ def backtest_forecasts(
     InputError
         If the log is too short for judged forecasts.
     """
-    how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed, "arrivals": arrivals}
+    how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed}
+    how |= {"arrivals": arrivals, "model": custom_model(model)}
     log = jobs_of(log, [make_policy(policy)])
     made = Options(source=state or _source(log), **how)
     forecaster = forecaster_of(log, policy, platform, options or Run(), made)

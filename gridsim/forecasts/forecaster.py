@@ -16,6 +16,7 @@ import numpy as np
 
 from gridsim.checkpoint import read_checkpoint, write_checkpoint
 from gridsim.files import plain
+from gridsim.forecasts.custom_model import CustomModel, Draws, KnownJobs
 from gridsim.forecasts.history import History, Waits
 from gridsim.forecasts.intervals import Pair
 from gridsim.forecasts.model import WEEK, WEEKS, FutureModel
@@ -29,6 +30,7 @@ from gridsim.number_formatting import when
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
+from gridsim.registry import plugins
 from gridsim.simulation import with_job
 from gridsim.workers import Workers, crew
 
@@ -83,6 +85,8 @@ class Options:
         Origin of states and true starts.
     arrivals : bool
         Whether later jobs arrive.
+    model : object, optional
+        A custom model of the future; by default arrivals of earlier weeks and run times of similar jobs.
     """
 
     futures: int = 99
@@ -90,6 +94,7 @@ class Options:
     seed: int = 1
     source: Source = "simulated"
     arrivals: bool = True
+    model: Any = None
 
 
 class Forecaster:
@@ -181,8 +186,12 @@ class Forecaster:
 
     def model(self, state: State) -> FutureModel:
         """Return the model of the future at a state."""
-        options = self.options
-        return FutureModel(self.history, state.at, options.horizon, state.jobs(self.history), arrivals=options.arrivals)
+        options, history = self.options, self.history
+        parts = history, state.at, options.horizon, state.jobs(history)
+        if options.model is None:
+            return FutureModel(*parts, arrivals=options.arrivals)
+        known = KnownJobs.of(history, state)
+        return CustomModel(*parts, known, Draws(options.model, options.futures, options.seed))
 
     def runs(self, state: State, model: FutureModel) -> FutureRuns:
         """Return the runs of the futures of a state, on a machine that is large enough for the running jobs."""
@@ -192,10 +201,9 @@ class Forecaster:
         platform, held = self.machine.platform, int(self.log.cores[state.running].sum())
         machine, failures = self.machine, self.machine.options.failures
         if failures is not None:
-            later = replace(
-                failures, windows=[it for it in map(state.later_window, failures.windows) if it is not None]
+            machine = machine._replace(
+                options=replace(machine.options, failures=failures.from_moment(state.at, self.log.provenance))
             )
-            machine = machine._replace(options=replace(machine.options, failures=later))
         if held <= platform.cores or any(cluster.nodes for cluster in platform.clusters()):
             return machine
         return machine._replace(platform=type(platform).single(held))
@@ -292,7 +300,13 @@ class Forecaster:
             digest.update(np.ascontiguousarray(column).tobytes())
         digest.update(np.ascontiguousarray(self.history.user).tobytes())
         platform, policy, options = self.machine
-        what = [repr(platform), repr(policy), repr(replace(options, engine="auto")), vars(self.options)]
+        what = [
+            repr(platform),
+            repr(policy),
+            repr(replace(options, engine="auto")),
+            vars(self.options),
+            plugins(self.options.model, policy),
+        ]
         digest.update(json.dumps(plain(what), sort_keys=True, default=repr).encode())
         return digest.hexdigest()
 

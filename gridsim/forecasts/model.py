@@ -49,6 +49,8 @@ class Future(NamedTuple):
         Their arrivals from the moment on, and run times.
     weeks : sequence of (int, int)
         Pieces with arrivals, and the number of weeks back that each is copied from.
+    number : int
+        Its number, from which random failures are drawn.
     """
 
     run: IntArray
@@ -56,6 +58,7 @@ class Future(NamedTuple):
     at: IntArray
     arrival_run: IntArray
     weeks: Sequence[tuple[int, int]]
+    number: int = 0
 
 
 class FutureModel:
@@ -159,7 +162,7 @@ class FutureModel:
         run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
         keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
         rows, at = self.arrivals(keys)
-        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys)
+        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys, k)
 
     def each(self, futures: int, seed: int) -> Iterator[Future]:
         """Yield all futures."""

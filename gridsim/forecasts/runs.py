@@ -138,7 +138,10 @@ class FutureRuns:
         platform, policy, options = self._machine
         workload = self._state.workload(self._log, future.copied, future.at * MICROSECOND)
         runtime = self._run_us(np.concatenate([future.run, future.arrival_run]))
-        beginning, options = self._state.beginning, replace(options, until=None)
+        # Random failures of each future are its own; orderings keep their draws, as in the compiled loop.
+        drawn = options.failures is not None and bool(options.failures.models)
+        seed = options.seed + future.number * drawn
+        beginning, options = self._state.beginning, replace(options, until=None, seed=seed)
         world = World(replace(workload, runtime=runtime), platform, policy, options, max_jobs=0, beginning=beginning)
         if self._state.conditions is None:
             world.complete()

@@ -14,7 +14,6 @@ from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Jobs
 from gridsim.model.allocations import Allocations
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.model.windows import Window
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Placement
 
@@ -117,19 +116,6 @@ class State:
         """The running jobs in place, for `gridsim.world.World`."""
         running = list(zip(self.elapsed.tolist(), self.places, strict=True))
         return replace(self.conditions or Beginning(), running=running, past=self.past)
-
-    def later_window(self, window: Window) -> Window | None:
-        """Return a window of the log's clock on the clock of a run from this moment; None if it is over.
-
-        Dates are read with the provenance of the workload, whose second 0 is the moment.
-        """
-        begin, end = (it - self.at if isinstance(it, float | int) else it for it in (window.begin, window.end))
-        if isinstance(end, float | int) and end <= 0:
-            return None
-        begin = max(begin, 0) if isinstance(begin, float | int) else begin
-        known = window.announced
-        known = max(known - self.at, 0) if isinstance(known, float | int) else known
-        return replace(window, begin=begin, end=end, announced=known)
 
     def with_past(self, log: Workload, start: IntArray, end: IntArray) -> State:
         """Return the state with the ended jobs that predictions depend on.

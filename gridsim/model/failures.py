@@ -323,6 +323,30 @@ class Failures:
                 raise InputError(message, path=self.origin or None, field="failures.repeat")
         return replace(self, trace=trace, inferred=inferred, events=[replace(it, rows=()) for it in self.events])
 
+    def from_moment(self, at: float, provenance: Mapping[str, Any]) -> Failures:
+        """Return these failures on a clock that begins at a moment, s, without those and windows that are over.
+
+        Parameters
+        ----------
+        provenance : mapping
+            Provenance of the workload, which may define the dates of its clock.
+
+        Raises
+        ------
+        InputError
+            If the trace is repeated, and as for `dated`.
+        """
+        if self.repeat:
+            raise InputError("is not supported from a moment on; expected 0", field="failures.repeat")
+        dated = self.dated(provenance)
+        trace, *inferred = (
+            _from_zero((nodes, float(down) - at, float(up) - at) for nodes, down, up in each)
+            for each in (dated.trace, *dated.inferred)
+        )
+        windows = [it.from_moment(at, provenance) for it in self.windows]
+        left = [it for it in windows if it.end > 0 and it.deleted > 0]  # type: ignore[operator]
+        return replace(dated, trace=trace, inferred=inferred, windows=left)
+
     def _recorded(self) -> list[Absent]:
         """Return all recorded and inferred failures; their times must be in seconds."""
         trace: list[Absent] = [(nodes, float(down), float(up)) for nodes, down, up in self.trace]

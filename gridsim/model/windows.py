@@ -98,6 +98,15 @@ class Window:
         """True if jobs that run on the nodes at its begin are interrupted."""
         return (self.at_begin or ("requeue" if self.kind == "maintenance" else "wait")) == "requeue"
 
+    def from_moment(self, at: float, provenance: Mapping[str, Any]) -> Window:
+        """Return the window on a clock that begins at a moment, s; times before it are 0."""
+        times: dict[str, Time] = {"begin": self.begin, "end": self.end}
+        times["announced"] = self.begin if self.announced is None else self.announced
+        times["deleted"] = math.inf if self.deleted is None else self.deleted
+        with located(self.origin or None, below=f"window.{self.id}"):
+            left = {name: _seconds(it, name, provenance) - at for name, it in times.items()}
+        return replace(self, **{name: max(it, 0.0) for name, it in left.items()})  # type: ignore[arg-type]
+
     def written(self) -> dict[str, Any]:
         """Return the parameters that are given as JSON types."""
         values = {name: getattr(self, name) for name in _KEYS}
@@ -187,9 +196,13 @@ def _replaced(window: PlannedWindow, windows: Sequence[PlannedWindow]) -> list[i
     return [at for at in same if at > window.announced]
 
 
-def _at(value: Time, field: str, provenance: Mapping[str, Any]) -> int:
+def _seconds(value: Time, field: str, provenance: Mapping[str, Any]) -> float:
     date, _, more = str(value).partition(_PLUS)
-    seconds = instant(date, field, provenance) + duration(more or "0", field) if isinstance(value, str) else value
+    return instant(date, field, provenance) + duration(more or "0", field) if isinstance(value, str) else value
+
+
+def _at(value: Time, field: str, provenance: Mapping[str, Any]) -> int:
+    seconds = _seconds(value, field, provenance)
     if not seconds >= 0:
         raise InputError(f"is {value!r}; expected a time from 0", field=field)
     return min(to_us(seconds), NEVER)
