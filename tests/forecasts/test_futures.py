@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gridsim.errors import PolicyError
 from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Future, FutureModel
 from gridsim.forecasts.runs import FutureRuns, Machine
@@ -16,6 +17,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from tests.test_world import Idle
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -64,3 +66,17 @@ def test_golden_case_f04(engine: str) -> None:
         assert sample == case["expected"][job]["sample"]
     requested = runs.by_requested_walltimes(range(len(waiting))).tolist()
     assert requested == [case["expected"][job]["by_requested_walltimes"] for job in waiting]
+
+
+def test_a_scheduler_that_never_starts_a_job_is_an_error_and_not_a_late_start() -> None:
+    log = Workload.from_columns(submit=[1], runtime=[60], cores=[4], cores_stated=4)
+    never = np.array([NEVER])
+    state, history = State.of(2, log.submit, never, never), History.of(log, never, never)
+    model = FutureModel(history, 2, 3600, state.jobs(history), arrivals=False)
+    for policy in ("easy", Idle()):
+        runs = FutureRuns(log, state, model, Machine(Platform.single(4), policy, Run(engine="simpy")))
+        if policy == "easy":
+            assert runs.samples([model.future(0, 1, 1)], [0]).tolist() == [[0.0]]
+            continue
+        with pytest.raises(PolicyError, match="never started 1 jobs, job 1 first"):
+            runs.samples([model.future(0, 1, 1)], [0])
