@@ -147,10 +147,10 @@ class FutureRuns:
         beginning, options = self._state.beginning, replace(options, until=None, seed=seed)
         world = World(replace(workload, runtime=runtime), platform, policy, options, max_jobs=0, beginning=beginning)
         now, span, starts = 0, _FIRST, world.outcome.start
-        while now <= until and world.env.peek() < NEVER and (starts[asked] >= NEVER).any():
+        while now <= until and (starts[asked] >= NEVER).any():
             now, span = min(now + span, until + 1), 2 * span
             world.env.run(now)
-        if world.env.peek() >= NEVER and self._state.conditions is None:
-            world.run()  # raises an error for jobs that wait on an idle machine
+            if not now < world.env.peek() < NEVER and self._state.conditions is None:
+                world.run()  # to the last event; raises an error for jobs that wait on an idle machine
         found = world.outcome.start[asked]
         return np.where(found <= until, found, NEVER)
