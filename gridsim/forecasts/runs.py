@@ -20,9 +20,6 @@ from gridsim.options import Run
 from gridsim.run_setup import set_up
 from gridsim.world import World
 
-_FIRST = 3600 * MICROSECOND
-"""Time after which a run in Python first stops if all starts in question are known; then twice as long."""
-
 
 class Machine(NamedTuple):
     """Machine, policy and options of the runs of a forecast."""
@@ -146,11 +143,10 @@ class FutureRuns:
         seed = options.seed + future.number * drawn
         beginning, options = self._state.beginning, replace(options, until=None, seed=seed)
         world = World(replace(workload, runtime=runtime), platform, policy, options, max_jobs=0, beginning=beginning)
-        now, span, starts = 0, _FIRST, world.outcome.start
-        while now <= until and (starts[asked] >= NEVER).any():
-            now, span = min(now + span, until + 1), 2 * span
-            world.env.run(now)
-            if not now < world.env.peek() < NEVER and self._state.conditions is None:
-                world.run()  # to the last event; raises an error for jobs that wait on an idle machine
+        starts = world.outcome.start
+        while world.env.peek() <= until and (starts[asked] >= NEVER).any():
+            world.env.run_instant()
+        if world.env.peek() > NEVER and self._state.conditions is None:
+            world.run()  # raises an error for jobs that wait on an idle machine
         found = world.outcome.start[asked]
         return np.where(found <= until, found, NEVER)
