@@ -47,13 +47,17 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
         return f"{name} starts now."
     low, high = job.intervals[level]
     later = f"later than {duration(answer.horizon)}"
-    first = "from now on" if low <= 0 else f"between {instant(answer, low, up=False)}"
-    last = later if high > answer.horizon else instant(answer, high, up=True)
-    span = f"{first}, at the latest {last}," if low <= 0 else f"{first} and {last}"
+
+    def moment(wait: float, *, up: bool | None = None) -> str:
+        return later if wait > answer.horizon else instant(answer, wait, up=up)
+
     if low > answer.horizon:
         span = later
-    elif not math.isfinite(high) or high > answer.horizon:
-        span = "from now on" if low <= 0 else f"after {instant(answer, low, up=False)}"
+    elif high > answer.horizon:
+        span = "from now on" if low <= 0 else f"after {moment(low, up=False)}"
+    else:
+        last = moment(high, up=True)
+        span = f"from now on, at the latest {last}," if low <= 0 else f"between {moment(low, up=False)} and {last}"
     hits, many = job.observed.get(level, (0, 0))
     stated = percent(level)
     if many == 100 and hits / many < level - 3 * math.sqrt(level * (1 - level) / many):
@@ -62,8 +66,7 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
     if not job.pairs:
         why = f": {job.known} earlier forecasts, {FEWEST} needed" if job.known else ""
         found = f"{name} starts {span} in {stated} of the futures (not calibrated{why})"
-    median = later if job.median > answer.horizon else instant(answer, job.median)
-    found += f"; median {median}."
+    found += f"; median {moment(job.median)}."
     if not math.isfinite(high):
         found += " No later limit can be stated."
     if many:
