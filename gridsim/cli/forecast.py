@@ -30,8 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.forecasts.answers import backtest_forecasts, forecast
-    from gridsim.forecasts.forecaster import MOMENTS
-    from gridsim.forecasts.shapes import PARTS
+    from gridsim.forecasts.forecaster import MOMENTS, PARTS
     from gridsim.policy.presets import SITE, of_site
     from gridsim.policy.presets import policy as make_policy
     from gridsim.questions.quote import LABELS, owned

@@ -10,8 +10,7 @@ import pytest
 
 from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Future, FutureModel
-from gridsim.forecasts.runs import FutureRuns, Machine
-from gridsim.forecasts.state import State
+from gridsim.forecasts.state import FutureRuns, Machine, State
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
