@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,9 @@ from gridsim.errors import InputError
 from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
-    from gridsim.cli.terminal import JobsProgress
     from gridsim.forecasts.answer import Answer
     from gridsim.forecasts.backtest import Backtest
-    from gridsim.forecasts.forecaster import NewJob
     from gridsim.model.workload import Workload
-    from gridsim.workers import Workers
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.forecasts.forecaster import MOMENTS, PARTS
     from gridsim.policy.presets import SITE, of_site
     from gridsim.policy.presets import policy as make_policy
-    from gridsim.questions.quote import LABELS, owned
+    from gridsim.workers import Workers
     from gridsim.workload.slurm_state import check_history, read_slurm_state
 
     sited = source.site(args)
@@ -53,13 +49,14 @@ def run(args: argparse.Namespace) -> int:
         log, platform = source.load(args, options, [make_policy(policy)], usual={"still-waiting": "repair"})
         tell(source.summary_lines(log, platform), where)
     progress = JobsProgress(args.moments if args.backtest else MOMENTS)
-    with _workers(args, log, progress) as team, progress:
+    team = Workers(args.workers or 1) if log is None else source.workers_for(args, log, 2, progress)
+    with team, progress:
         how |= {"workers": team, "progress": lambda made, many: progress.show("earlier forecasts", made)}
         if args.backtest:
             if log is None:
                 raise InputError("needs a log; expected a job log", field="backtest")
             how |= {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
-            return _tell_backtest(args, backtest_forecasts(log, **how))
+            return _tell(args, backtest_forecasts(log, **how))
         how |= {"job": args.job, "calibrate": not args.no_calibration, "at_most": args.at_most}
         how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
         if state is not None:
@@ -67,78 +64,42 @@ def run(args: argparse.Namespace) -> int:
                 check_history(state, log, args.log[0])
             return _tell(args, forecast(state, history=log, **how))
         assert log is not None
-        owner = {label: name for label in LABELS if (name := getattr(args, label)) is not None}
-        log, labels = owned(log, owner, [make_policy(policy)])
-        at = _moment(args, log)
-        return _tell(args, forecast(log, at=at, new=_new(args, labels), platform=platform, state=args.state, **how))
+        how |= _asked(args, log, make_policy(policy))
+        return _tell(args, forecast(platform=platform, state=args.state, **how))
 
 
-def _workers(args: argparse.Namespace, log: Workload | None, progress: JobsProgress) -> Workers:
-    """Return the workers; one process for a state without a log."""
-    from gridsim.workers import Workers
+def _asked(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
+    """Return the log with the names of labels, the moment, and the job that is not submitted yet, if there is one."""
+    from gridsim.forecasts.forecaster import NewJob
+    from gridsim.questions.quote import LABELS, owned
 
-    return Workers(args.workers or 1) if log is None else source.workers_for(args, log, 2, progress)
-
-
-def _moment(args: argparse.Namespace, log: Workload) -> float | None:
+    log, labels = owned(log, {label: name for label in LABELS if (name := getattr(args, label)) is not None}, [policy])
     if args.at is None:
         raise InputError("is missing; expected a moment of the log, such as 51h or a date, or now", field="at")
-    return None if args.at == "now" else instant(args.at, "at", log.provenance)
+    at = None if args.at == "now" else instant(args.at, "at", log.provenance)
+    found: dict[str, Any] = {"log": log, "at": at, "new": None}
+    if args.width is not None:
+        if args.walltime is None:
+            raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
+        found["new"] = NewJob(args.width, duration(args.walltime, "walltime"), labels)
+    return found
 
 
-def _new(args: argparse.Namespace, labels: dict[str, int]) -> NewJob | None:
-    """Return the job that is not submitted yet; None if there is none."""
-    from gridsim.forecasts.forecaster import NewJob
-
-    if args.width is None:
-        return None
-    if args.walltime is None:
-        raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
-    return NewJob(args.width, duration(args.walltime, "walltime"), labels)
-
-
-def _tell(args: argparse.Namespace, found: Answer) -> int:
+def _tell(args: argparse.Namespace, found: Answer | Backtest) -> int:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import forecast_text as text
-
-    if args.json:
-        print(json.dumps(found.to_dict(), indent=1))
-    else:
-        console = Terminal()
-        for line in text.state_lines(found):
-            console.print(line, markup=False)
-        console.print()
-        if found.jobs:
-            console.print(text.table(found, width=console.width))
-        for line in text.sentences(found):
-            console.print(line, markup=False)
-    if args.out is not None:
-        _write(args.out, found.to_dict(), *text.files(found))
-    return 0
-
-
-def _tell_backtest(args: argparse.Namespace, found: Backtest) -> int:
-    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import forecast_text as text
+    from gridsim.files import print_json, write_json, write_text
+    from gridsim.report import forecast_text
+    from gridsim.report.tables import csv_text
 
     figures = found.to_dict()
     if args.json:
-        print(json.dumps(figures, indent=1))
+        print_json(figures)
     else:
         console = Terminal()
-        console.print(text.backtest_table(figures, width=console.width))
-        for line in text.backtest_sentences(figures):
-            console.print(line, markup=False)
+        for part in forecast_text.shown(found, figures, width=console.width):
+            console.print(part, markup=False)
     if args.out is not None:
-        _write(args.out, figures, text.backtest_file(found))
+        for name, header, rows in forecast_text.files(found):
+            write_text(Path(args.out) / name, csv_text(header, *rows))
+        write_json(Path(args.out) / ("backtest.json" if args.backtest else "forecast.json"), figures)
     return 0
-
-
-def _write(folder: str, content: dict[str, Any], *files: tuple[str, list[str], list[list[Any]]]) -> None:
-    """Write the tables and the numbers of a result."""
-    from gridsim.files import write_json, write_text
-    from gridsim.report.tables import csv_text
-
-    for name, header, rows in files:
-        write_text(Path(folder) / name, csv_text(header, *rows))
-    write_json(Path(folder) / ("backtest.json" if files[0][0] == "backtest.csv" else "forecast.json"), content)

@@ -14,7 +14,7 @@ from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Source, shapes_of
-from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, raw_interval
+from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, uncalibrated
 from gridsim.forecasts.model import WEEK
 from gridsim.forecasts.state import Machine, State
 from gridsim.model.cluster_state import ClusterState, WaitingJob
@@ -266,14 +266,9 @@ def _sample(found: _Moment, asked: Sequence[int], workers: int | Workers) -> Flo
 
 def _observed(calibration: Calibration) -> dict[float, tuple[int, int]]:
     """Return hits and number of the last judged forecasts by level."""
-    judged = [(pair.wait, it.intervals) for pair, it in zip(calibration.pairs, calibration.judged, strict=True) if it]
-    last = judged[-LAST_JUDGED:]
-
-    def hits(level: float) -> int:
-        ends = [(wait, *intervals[level].calibrated) for wait, intervals in last]
-        return sum(low <= wait <= high for wait, low, high in ends)
-
-    return {level: (hits(level), len(last)) for level in LEVELS}
+    judged = zip(calibration.pairs, calibration.judged, strict=True)
+    last = [(pair.wait, it.intervals) for pair, it in judged if it is not None][-LAST_JUDGED:]
+    return {level: (sum(it[level].holds(wait) for wait, it in last), len(last)) for level in LEVELS}
 
 
 def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibration: Calibration | None) -> Answer:
@@ -281,28 +276,20 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     policy, runs = forecaster.machine.policy, forecaster.runs(state)
     requested = runs.by_requested_walltimes(asked).astype(np.float64).tolist()
     stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
-    common: dict[str, Any] = {"known": 0}
+    earlier: dict[str, Any] = {"known": 0}
     if calibration is not None:
-        common = {"known": calibration.known(state.at), "observed": _observed(calibration)}
+        earlier = {"known": calibration.known(state.at), "observed": _observed(calibration)}
     jobs = []
     for place, waits, by_limits in zip(asked, sample.T, requested, strict=True):
         row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, by_limits)
-        more: dict[str, Any] = {
-            **common,
-            **stated.get(name, {}),
-            "requested": by_limits,
-            "pairs": 0,
-            "source": "futures",
-        }
-        more |= {"cores": int(forecaster.log.cores[row]), "limit": float(forecaster.history.limit[row])}
-        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "sample": pair.futures}
+        more = {**earlier, **stated.get(name, {})}
         judged = None if calibration is None or more.get("not_modelled") else calibration.forecast(pair)
-        if judged is None:
-            more["intervals"] = {level: raw_interval(pair.futures, level) for level in LEVELS}
-        else:
-            more |= {"sample": pair.of(judged.source), "source": judged.source, "pairs": len(judged.pairs)}
-            more["intervals"] = {level: it.calibrated for level, it in judged.intervals.items()}
-        jobs.append(JobForecast(name, **more))
+        judged = judged or uncalibrated(pair)
+        size = (int(forecaster.log.cores[row]), float(forecaster.history.limit[row]))
+        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "requested": by_limits}
+        more |= {"sample": pair.of(judged.source), "source": judged.source, "pairs": len(judged.pairs)}
+        more["intervals"] = {level: it.calibrated for level, it in judged.intervals.items()}
+        jobs.append(JobForecast(name, *size, **more))
     order = sorted(range(len(jobs)), key=lambda i: jobs[i].median)
     missing, cancelled = runs.model.missing_days(), forecaster.cancelled_share(state.at)
     notes = [*found.notes, *[f"arrivals are missing for {missing:.0f} of the days of the horizon"] * bool(missing)]

@@ -41,14 +41,10 @@ PARTS = (1.0, 0.75, 0.5, 0.25)
 
 Source = Literal["simulated", "recorded"]
 Ask = Literal["new", "pending"]
+Question = tuple[int, int]
+"""A moment, s, and the row of the job in question."""
+
 _PART = 20  # moments in one task of a worker
-
-
-class Question(NamedTuple):
-    """A moment, s, and the row of the job in question."""
-
-    at: int
-    row: int
 
 
 class NewJob(NamedTuple):
@@ -277,13 +273,13 @@ class Forecaster:
             moments = np.linspace(first, last, most).astype(np.int64)
             rng = np.random.default_rng(self.options.seed)
             found = [(int(at), self.state(int(at)).waiting) for at in moments]
-            return [Question(at, int(rng.choice(rows))) for at, rows in found if len(rows)]
+            return [(at, int(rng.choice(rows))) for at, rows in found if len(rows)]
         stays = (history.start - history.submit > self._reaction) & (history.left - history.submit > self._reaction)
         at = history.submit + self._reaction
         known = (history.start < NEVER) | (history.left >= NEVER)
         rows = np.flatnonzero(stays & known & (at >= first) & (at <= last))
         chosen = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.int64))]
-        return [Question(int(at[row]), int(row)) for row in chosen]
+        return [(int(at[row]), int(row)) for row in chosen]
 
     def pairs(
         self,

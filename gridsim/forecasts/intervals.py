@@ -153,6 +153,10 @@ class Interval:
     correction: tuple[float, float]
     calibrated: tuple[float, float]
 
+    def holds(self, wait: float) -> bool:
+        """Return whether a wait is in the calibrated interval."""
+        return self.calibrated[0] <= wait <= self.calibrated[1]
+
 
 class Judged(NamedTuple):
     """A calibrated forecast: its source, the numbers of the pairs that calibrate it, and its intervals by level."""
@@ -160,6 +164,13 @@ class Judged(NamedTuple):
     source: Source
     pairs: IntArray
     intervals: dict[float, Interval]
+
+
+def uncalibrated(pair: Pair) -> Judged:
+    """Return a forecast with the raw intervals of the futures."""
+    raw = {level: raw_interval(pair.futures, level) for level in LEVELS}
+    none = np.zeros(0, dtype=np.int64)
+    return Judged("futures", none, {level: Interval(it, (), (0.0, 0.0), it) for level, it in raw.items()})
 
 
 @dataclass(eq=False)
