@@ -157,10 +157,6 @@ class Forecaster:
         waited = int(((history.start <= at) & (history.start > history.submit)).sum())
         return cancelled / max(cancelled + waited, 1)
 
-    def similar(self, row: int, at: int, waited: int) -> FloatArray:
-        """Return the further waits of jobs like one that has waited for some time, s."""
-        return self._waits.similar(row, at, max(0, waited - self._reaction))
-
     def state(self, at: int) -> State:
         """Return the state at a moment, s."""
         end = np.where(self.history.left <= at, 0, self.end)  # cancelled while they waited
@@ -254,7 +250,8 @@ class Forecaster:
         row, at, history = int(state.waiting[place]), state.at, self.history
         waited = at - int(history.submit[row])
         wait = float(history.start[row] - at) if history.start[row] < NEVER else np.inf
-        return Pair(at, wait, np.sort(sample), self.similar(row, at, waited), requested, self._waits.last(at, waited))
+        similar = self._waits.similar(row, at, max(0, waited - self._reaction))
+        return Pair(at, wait, np.sort(sample), similar, requested, self._waits.last(at, waited))
 
     def questions(self, first: float, last: float, most: int, ask: Ask = "new") -> list[Question]:
         """Return moments in an interval: submissions of jobs that wait, or moments with one of the jobs that wait then.

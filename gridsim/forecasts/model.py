@@ -43,19 +43,15 @@ class Future(NamedTuple):
     ----------
     run : (n,) int64
         Run times of the jobs of the state, from their starts.
-    copied : (m,) int64
-        Rows of the copied jobs in the history, in the order of their arrivals.
-    at, arrival_run : (m,) int64
-        Their arrivals from the moment on, and run times.
     weeks : sequence of (int, int)
         Pieces with arrivals, and the number of weeks back that each is copied from.
+    arrival_run : (m,) int64
+        Run times of the copied jobs, in the order of their arrivals.
     """
 
     run: IntArray
-    copied: IntArray
-    at: IntArray
-    arrival_run: IntArray
     weeks: Sequence[tuple[int, int]]
+    arrival_run: IntArray
 
 
 class FutureModel:
@@ -151,8 +147,8 @@ class FutureModel:
         n = len(self.jobs.limit)
         run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
         keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
-        rows, at = self.arrivals(keys)
-        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys)
+        rows, _ = self.arrivals(keys)
+        return Future(run, keys, self.arrival_runs(rows, rng.random(len(rows))))
 
     def each(self, futures: int, seed: int) -> Iterator[Future]:
         """Yield all futures."""

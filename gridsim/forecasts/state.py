@@ -228,9 +228,9 @@ class FutureRuns:
 
     def by_requested_walltimes(self, asked: Sequence[int]) -> IntArray:
         """Return the waits if all jobs run for their limits and no others arrive, whole seconds."""
-        none, jobs = np.zeros(0, dtype=np.int64), self.model.jobs
+        jobs = self.model.jobs
         limits = with_time_left(jobs.limit * MICROSECOND, jobs.elapsed * MICROSECOND) // MICROSECOND
-        return self.waits(Future(limits, none, none, none, ()), asked, NEVER - 1)
+        return self.waits(Future(limits, (), np.zeros(0, dtype=np.int64)), asked, NEVER - 1)
 
     def queue(
         self, future: Future, asked: Sequence[int] | None = None, until: int | None = None
