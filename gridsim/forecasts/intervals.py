@@ -105,7 +105,7 @@ def corrections(
 def calibrated(raw: tuple[float, float], correction: tuple[float, float]) -> tuple[float, float]:
     """Return a raw interval with its corrections."""
     scales = (float(scaled(raw[0])) - correction[0], float(scaled(raw[1])) + correction[1])
-    ends = sorted(SCALE * float(np.expm1(max(scale, 0.0))) for scale in scales)
+    ends = sorted(SCALE * float(np.expm1(max(0.0, scale))) for scale in scales)  # 0 for infinity - infinity
     return ends[0], ends[1]
 
 
