@@ -64,11 +64,11 @@ def run(args: argparse.Namespace) -> int:
                 check_history(state, log, args.log[0])
             return _tell(args, forecast(state, history=log, **how))
         assert log is not None
-        how |= _asked(args, log, make_policy(policy))
+        how |= _question(args, log, make_policy(policy))
         return _tell(args, forecast(platform=platform, state=args.state, **how))
 
 
-def _asked(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
+def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
     """Return the log with the names of labels, the moment, and the job that is not submitted yet, if there is one."""
     from gridsim.forecasts.forecaster import NewJob
     from gridsim.questions.quote import LABELS, owned

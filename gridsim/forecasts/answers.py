@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
-from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Source, shapes_of
+from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Progress, Source, shapes_of
 from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, uncalibrated
 from gridsim.forecasts.model import WEEK
 from gridsim.forecasts.state import Machine, State
@@ -38,8 +38,6 @@ LAST_JUDGED = 100
 
 _UNMODELLED = ("Assoc", "QOS", "MaxJobs")
 """Beginnings of Slurm's reasons that name a limit which no policy but Slurm's models."""
-
-Progress = Callable[[int, int], None]
 
 
 class _Moment(NamedTuple):
@@ -156,7 +154,7 @@ def forecast(
     sample = _sample(found, places, workers)
     if calibrate and found.earlier is not None:
         questions = found.earlier.calibrating(found.state.at, "pending" if new is None else "new")
-        pairs = found.earlier.pairs(questions, workers=workers, progress=progress, keep=True)
+        pairs = found.earlier.pairs(questions, workers, progress)
         calibration = Calibration(pairs, found.earlier.options.horizon)
     answer = _answer(found, places, sample, calibration)
     if instead or parts:
@@ -355,7 +353,7 @@ def backtest_forecasts(
     log = jobs_of(log, [make_policy(policy)])
     made = Options(futures, int(horizon), seed, state, arrivals)
     forecaster = forecaster_of(log, policy, platform, options or Run(), made)
-    pairs = forecaster.pairs(forecaster.judged(moments, ask), workers=workers, progress=progress, keep=True)
+    pairs = forecaster.pairs(forecaster.judged(moments, ask), workers, progress)
     found = Backtest(pairs, horizon, seed=seed)
     if len(found.tests) < 2:
         needed = f"{found.needed} earlier ones at least a horizon before, {FEWEST} at least"

@@ -44,6 +44,7 @@ Ask = Literal["new", "pending"]
 Question = tuple[int, int]
 """A moment, s, and the row of the job in question."""
 
+Progress = Callable[[int, int], None]
 _PART = 20  # moments in one task of a worker
 
 
@@ -279,15 +280,15 @@ class Forecaster:
         return [(int(at[row]), int(row)) for row in chosen]
 
     def pairs(
-        self,
-        questions: Sequence[Question],
-        *,
-        workers: int | Workers = 1,
-        progress: Callable[[int, int], None] | None = None,
-        keep: bool = False,
+        self, questions: Sequence[Question], workers: int | Workers = 1, progress: Progress | None = None
     ) -> list[Pair]:
-        """Return the forecasts at moments; with *keep*, those in the user's cache folder are not made again."""
-        kept: dict[Question, Pair] = (read_checkpoint(self.kept_file, self._key) or {}) if keep else {}
+        """Return the forecasts at moments; those in the user's cache folder are not made again."""
+        log, (platform, policy, options) = self.log, self.machine
+        columns = (log.submit, log.runtime, log.estimate, log.cores, self.history.user, self.start, self.end)
+        what = repr((platform, policy, replace(options, engine="auto"), self.options))
+        key = hashlib.sha256(np.stack(columns).tobytes() + what.encode()).hexdigest()
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim", "forecasts")
+        kept: dict[Question, Pair] = read_checkpoint(path := folder / f"{key[:32]}.pairs", key) or {}
         new = [question for question in questions if question not in kept]
         parts = [new[first : first + _PART] for first in range(0, len(new), _PART)]
         with crew(workers, share=(self,)) as hands:
@@ -296,23 +297,9 @@ class Forecaster:
                 kept |= zip(part, answer.result(), strict=True)
                 if progress is not None:
                     progress(many * _PART + len(part), len(new))
-        if keep and new:
-            write_checkpoint(self.kept_file, self._key, kept)
+        if new:
+            write_checkpoint(path, key, kept)
         return [kept[question] for question in questions]
-
-    @cached_property
-    def _key(self) -> str:
-        """Identification of the pairs: jobs, schedule, machine, policy and options."""
-        log, (platform, policy, options) = self.log, self.machine
-        columns = (log.submit, log.runtime, log.estimate, log.cores, self.history.user, self.start, self.end)
-        what = repr((platform, policy, replace(options, engine="auto"), self.options))
-        return hashlib.sha256(np.stack(columns).tobytes() + what.encode()).hexdigest()
-
-    @property
-    def kept_file(self) -> Path:
-        """File of the kept pairs in the user's cache folder."""
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim", "forecasts")
-        return base / f"{self._key[:32]}.pairs"
 
     def calibrating(self, at: int, ask: Ask = "new") -> list[Question]:
         """Return the earlier moments that calibrate a forecast; their truth is known by then."""
