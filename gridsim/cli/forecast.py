@@ -12,8 +12,6 @@ from gridsim.errors import InputError
 from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
-    from gridsim.forecasts.answer import Answer
-    from gridsim.forecasts.backtest import Backtest
     from gridsim.model.workload import Workload
 
 
@@ -85,21 +83,26 @@ def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str,
     return found
 
 
-def _tell(args: argparse.Namespace, found: Answer | Backtest) -> int:
+def _tell(args: argparse.Namespace, found: Any) -> int:
+    """Print a forecast, or a back-test, and write its files."""
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.files import print_json, write_json, write_text
-    from gridsim.report import forecast_text
+    from gridsim.report import forecast_text as text
     from gridsim.report.tables import csv_text
 
-    figures = found.to_dict()
+    content, console = found.to_dict(), Terminal()
     if args.json:
-        print_json(figures)
+        print_json(content)
+    elif args.backtest:
+        console.print(text.backtest_table(content, width=console.width))
+        console.say(*text.backtest_sentences(content))
     else:
-        console = Terminal()
-        for part in forecast_text.shown(found, figures, width=console.width):
-            console.print(part, markup=False)
+        console.say(*text.state_lines(found), "")
+        if found.jobs:
+            console.print(text.table(found, width=console.width))
+        console.say(*text.sentences(found))
     if args.out is not None:
-        for name, header, rows in forecast_text.files(found):
+        for name, header, rows in [text.backtest_file(found)] if args.backtest else text.files(found):
             write_text(Path(args.out) / name, csv_text(header, *rows))
-        write_json(Path(args.out) / ("backtest.json" if args.backtest else "forecast.json"), figures)
+        write_json(Path(args.out) / ("backtest.json" if args.backtest else "forecast.json"), content)
     return 0

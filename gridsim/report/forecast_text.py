@@ -154,45 +154,38 @@ def short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
     return f"> {duration(answer.horizon)}" if wait > answer.horizon else instant(answer, wait, up=up, day="%m-%d")
 
 
-def shown(found: Answer | Backtest, figures: dict[str, Any], width: int = WIDTH) -> Iterator[RenderableType]:
-    """Yield the lines and the table of a forecast, or of the *figures* of a back-test, for a terminal."""
-    if isinstance(found, Backtest):
-        yield backtest_table(figures, width)
-        yield from backtest_sentences(figures)
-        return
-    yield from (*state_lines(found), "")
-    if found.jobs:
-        yield table(found, width)
-    yield from sentences(found)
-
-
-def files(found: Answer | Backtest) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
-    """Yield name, header and rows of the tables of a forecast or of a back-test; times in seconds from the moment on.
-
-    The table of a back-test has a row for each judged moment.
-    """
-    if isinstance(found, Backtest):
-        rows = []
-        for (pair, judged), loss in zip(found.tests, found.losses["forecast"].tolist(), strict=True):
-            both = [_cell(end) for level in LEVELS for end in judged.intervals[level].calibrated]
-            more = [*both, *(_cell(value) for value in (pair.requested, pair.last, loss))]
-            rows.append([pair.at, _cell(pair.wait), judged.source, len(judged.pairs), *more])
-        yield "backtest.csv", ["at", "wait", "source", "pairs", *_ENDS, "requested", "last", "loss"], rows
-        return
-    rows, samples = [], []
-    for job, waits in zip(found.jobs, found.samples.T.tolist(), strict=True):
-        times = [_cell(value) for value in (job.median, *(end for level in LEVELS for end in job.intervals[level]))]
+def files(answer: Answer) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
+    """Yield name, header and rows of the tables of a forecast; times in seconds from the moment on."""
+    header = ["job", "cores", "limit", "waited", "median", *_ENDS, "pairs", "source", "requested", "not_modelled"]
+    rows = []
+    for job in answer.jobs:
+        both = [end for level in LEVELS for end in job.intervals[level]]
+        times = [_cell(value) for value in (job.median, *both)]
         more = [job.pairs, job.source, _cell(job.requested), job.not_modelled]
         rows.append([job.job, job.cores, job.limit, job.waited, *times, *more])
-        samples += [[job.job, k, _cell(wait)] for k, wait in enumerate(waits)]
-    header = ["job", "cores", "limit", "waited", "median", *_ENDS, "pairs", "source", "requested", "not_modelled"]
     yield "forecast.csv", header, rows
-    yield "samples.csv", ["job", "future", "wait"], samples
+    cells = [
+        [job.job, k, _cell(wait)]
+        for column, job in enumerate(answer.jobs)
+        for k, wait in enumerate(answer.samples[:, column].tolist())
+    ]
+    yield "samples.csv", ["job", "future", "wait"], cells
 
 
 def _cell(value: float) -> float | str:
     """Return a time for a file; empty beyond the horizon."""
     return round(value, 3) if math.isfinite(value) else ""
+
+
+def backtest_file(found: Backtest) -> tuple[str, list[str], list[list[Any]]]:
+    """Return name, header and rows of the table of a back-test, a row for each judged moment."""
+    header = ["at", "wait", "source", "pairs", *_ENDS, "requested", "last", "loss"]
+    rows = []
+    for (pair, judged), loss in zip(found.tests, found.losses["forecast"].tolist(), strict=True):
+        both = [_cell(end) for level in LEVELS for end in judged.intervals[level].calibrated]
+        first = [pair.at, _cell(pair.wait), judged.source, len(judged.pairs)]
+        rows.append([*first, *both, _cell(pair.requested), _cell(pair.last), _cell(loss)])
+    return "backtest.csv", header, rows
 
 
 def backtest_table(figures: dict[str, Any], width: int = WIDTH) -> RenderableType:
