@@ -138,8 +138,9 @@ class Backtest(Calibration):
 
 
 def _width(low: FloatArray, high: FloatArray) -> float:
-    """Return the median width of intervals; very large where it has no end."""
-    return float(np.median(np.minimum(high, 1e300) - np.minimum(low, 1e300)))
+    """Return the median width of intervals; infinite if most have no upper end, 0 for those beyond the horizon."""
+    found = float(np.median(np.minimum(high, 1e300) - np.minimum(low, 1e300)))
+    return found if found < 1e299 else math.inf
 
 
 def _blocks(values: FloatArray) -> list[FloatArray]:
