@@ -69,11 +69,11 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
     if many:
         found += f" Of the last {many} such forecasts {hits} contained the start."
     if job.remark:
-        found += f" {_remark(answer, job.remark)}."
+        found += f" {remark_text(answer, job.remark)}."
     return found + f" Not modelled: {job.not_modelled}." * bool(job.not_modelled)
 
 
-def _remark(answer: Answer, remark: str) -> str:
+def remark_text(answer: Answer, remark: str) -> str:
     """Return the begin time or the dependency of a job."""
     kind, _, when = remark.rpartition(" ")
     if kind != "not before":
