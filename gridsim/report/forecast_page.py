@@ -131,7 +131,7 @@ def pictures(answer: Answer | None, tested: Backtest | None) -> Iterator[Picture
 def starts(answer: Answer) -> Figure:
     """Draw the intervals of the waiting jobs that start first, one row for each, with the estimates of Slurm."""
     jobs = answer.jobs[:SHOWN]
-    ends = [end for job in jobs for end in job.intervals[LEVELS[-1]]]
+    ends = [end for job in jobs for interval in job.intervals.values() for end in interval]
     last = max([60.0, *(it for it in (*ends, *(job.median for job in jobs)) if it <= answer.horizon)])
     with figures.drawing(height=1.3 + 0.24 * len(jobs)) as (figure, axes):
         _bars(axes, [job.intervals for job in jobs], last)

@@ -116,11 +116,12 @@ def sentences(answer: Answer) -> Iterator[str]:
 
 
 def coverage_lines(answer: Answer) -> Iterator[str]:
-    """Yield how many of the last forecasts contained the start, and levels that recent forecasts do not reach."""
+    """Yield how many of the last forecasts contained the start at each level, and whether they are too few."""
+    many, parts = 0, []
     for level, (hits, many) in answer.jobs[0].observed.items():
-        low = f"; this is significantly less than {percent(level)}" * is_low(level, hits, many)
-        if many:
-            yield f"Of the last {many} such forecasts, {hits} contained the start at {percent(level)}{low}."
+        parts.append(f"{hits} at {percent(level)}{' (significantly fewer)' * is_low(level, hits, many)}")
+    if many:
+        yield f"Of the last {many} such forecasts, the interval contained the start of {listed(parts)}."
 
 
 def is_low(level: float, hits: int, many: int) -> bool:

@@ -77,9 +77,10 @@ def test_every_job_has_its_bars_median_and_estimate_of_slurm(calendar: Calendar 
 
 
 def test_an_end_beyond_the_horizon_is_an_arrow_at_the_edge() -> None:
-    jobs = [job_of(0), job_of(1, intervals={0.5: (1, 2), 0.8: (1, 3), 0.9: (1, math.inf)})]
+    jobs = [job_of(0), job_of(1, intervals={0.5: (1, 2), 0.8: (1, 3 * HOUR), 0.9: (1, math.inf)})]
     axes = starts(answer_of(jobs)).axes[0]
-    assert bars(axes)[0][1] == (1, 1, 2 * HOUR), "up to the last known time of the figure"
+    assert bars(axes)[0][1] == (1, 1, 3 * HOUR), "up to the last known end of all intervals"
+    assert bars(axes)[1][1] == (1, 1, 3 * HOUR)
     assert [it.get_ydata()[0] for it in axes.lines if it.get_marker() == ">"] == [1]
 
 
@@ -169,8 +170,8 @@ def test_recent_coverage_is_stated_and_a_low_one_is_marked(tmp_path: Path) -> No
     observed = {0.5: (49, 100), 0.8: (70, 100), 0.9: (80, 100)}
     jobs = [job_of(place, pairs=200, observed=observed) for place in range(2)]
     text = text_of(page_of(answer_of(jobs), tmp_path))
-    assert "Of the last 100 such forecasts, 70 contained the start at 80 %." in text
-    assert "80 contained the start at 90 %; this is significantly less than 90 %." in text
+    stated = "the interval contained the start of 49 at 50 %, 70 at 80 % and 80 at 90 % (significantly fewer)."
+    assert f"Of the last 100 such forecasts, {stated}" in text
     assert "with 80 % probability (calibrated on 200 earlier forecasts)" in text
 
 
