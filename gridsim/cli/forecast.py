@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
 from gridsim.errors import InputError
+from gridsim.files import check_output, print_json
 from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
+    from gridsim.forecasts.answer import Answer
+    from gridsim.forecasts.backtest import Backtest
+    from gridsim.model.cluster_state import ClusterState
     from gridsim.model.workload import Workload
 
 
@@ -35,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     options, where = source.options_of(args, source.failures(args)), sys.stderr if args.json else sys.stdout
     how: dict[str, Any] = {"policy": policy, "futures": args.futures, "horizon": args.horizon, "seed": args.seed}
     how |= {"options": options, "arrivals": not args.no_arrivals}
-    state, folder = None, args.live
+    state, tested, folder = None, None, args.live
+    if args.report is not None:
+        check_output(args.report, source.input_files(args), overwrite=args.overwrite)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
         history = Path(folder) / "sacct.txt"
@@ -53,17 +59,20 @@ def run(args: argparse.Namespace) -> int:
         if args.backtest:
             if log is None:
                 raise InputError("needs a log; expected a job log", field="backtest")
-            how |= {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
-            return _tell(args, backtest_forecasts(log, **how))
-        how |= {"job": args.job, "calibrate": not args.no_calibration, "at_most": args.at_most}
+            asked = {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
+            tested = backtest_forecasts(log, **how, **asked)
+            if args.at is None and state is None:
+                return _tell(args, None, tested)
+        how |= {"job": None if args.job == "all" else args.job, "calibrate": not args.no_calibration}
         how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
+        how["at_most"] = args.at_most
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])
-            return _tell(args, forecast(state, history=log, **how))
+            return _tell(args, forecast(state, history=log, **how), tested, state)
         assert log is not None
-        how |= _question(args, log, make_policy(policy))
-        return _tell(args, forecast(platform=platform, state=args.state, **how))
+        how |= _question(args, log, make_policy(policy)) | {"platform": platform, "state": args.state}
+        return _tell(args, forecast(**how), tested)
 
 
 def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
@@ -83,26 +92,38 @@ def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str,
     return found
 
 
-def _tell(args: argparse.Namespace, found: Any) -> int:
-    """Print a forecast, or a back-test, and write its files."""
-    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.files import print_json, write_json, write_text
-    from gridsim.report import forecast_text as text
-    from gridsim.report.tables import csv_text
-
-    content, console = found.to_dict(), Terminal()
+def _tell(
+    args: argparse.Namespace, found: Answer | None, tested: Backtest | None, state: ClusterState | None = None
+) -> int:
+    """Print the forecast, the back-test or both, and write their files."""
+    figures, where = {} if tested is None else tested.to_dict(), sys.stderr if args.json else sys.stdout
     if args.json:
-        print_json(content)
-    elif args.backtest:
-        console.print(text.backtest_table(content, width=console.width))
-        console.say(*text.backtest_sentences(content))
+        print_json(figures if found is None else found.to_dict() | ({"backtest": figures} if figures else {}))
     else:
+        _print(found, figures)
+    if args.out is not None or args.report is not None:
+        from gridsim.report.forecast_page import PAGE, Forecast, ForecastTest  # matplotlib: only if a page is made
+
+        how = {"title": Path((args.log or [args.live])[0]).name, "command": source.command()}
+        output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, state, **how)
+        if args.out is not None:
+            output.write(args.out, backtest=tested)
+            print(f"\nPage: {Path(args.out, PAGE)}   (tables in {args.out}/)", file=where)
+        if args.report is not None:
+            output.page(args.report, backtest=tested)
+    return 0
+
+
+def _print(found: Answer | None, figures: dict[str, Any]) -> None:
+    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
+    from gridsim.report import forecast_text as text
+
+    console = Terminal()
+    if found is not None:
         console.say(*text.state_lines(found), "")
         if found.jobs:
             console.print(text.table(found, width=console.width))
         console.say(*text.sentences(found))
-    if args.out is not None:
-        for name, header, rows in [text.backtest_file(found)] if args.backtest else text.files(found):
-            write_text(Path(args.out) / name, csv_text(header, *rows))
-        write_json(Path(args.out) / ("backtest.json" if args.backtest else "forecast.json"), content)
-    return 0
+    if figures:
+        console.print(text.backtest_table(figures, width=console.width))
+        console.say(*text.backtest_sentences(figures))
