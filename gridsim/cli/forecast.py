@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
 from gridsim.errors import InputError
+from gridsim.files import check_output, print_json
 from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
-    from gridsim.cli.terminal import JobsProgress
     from gridsim.forecasts.answer import Answer
     from gridsim.forecasts.backtest import Backtest
-    from gridsim.forecasts.forecaster import NewJob
+    from gridsim.model.cluster_state import ClusterState
     from gridsim.model.workload import Workload
-    from gridsim.workers import Workers
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,11 +28,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.forecasts.answers import backtest_forecasts, forecast
-    from gridsim.forecasts.forecaster import MOMENTS
-    from gridsim.forecasts.shapes import PARTS
+    from gridsim.forecasts.forecaster import MOMENTS, PARTS
     from gridsim.policy.presets import SITE, of_site
     from gridsim.policy.presets import policy as make_policy
-    from gridsim.questions.quote import LABELS, owned
+    from gridsim.workers import Workers
     from gridsim.workload.slurm_state import check_history, read_slurm_state
 
     sited = source.site(args)
@@ -42,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     options, where = source.options_of(args, source.failures(args)), sys.stderr if args.json else sys.stdout
     how: dict[str, Any] = {"policy": policy, "futures": args.futures, "horizon": args.horizon, "seed": args.seed}
     how |= {"options": options, "arrivals": not args.no_arrivals, "model": args.future_model}
-    state, folder = None, args.live
+    state, tested, folder = None, None, args.live
+    if args.report is not None:
+        check_output(args.report, source.input_files(args), overwrite=args.overwrite)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
         history = Path(folder) / "sacct.txt"
@@ -54,92 +53,77 @@ def run(args: argparse.Namespace) -> int:
         log, platform = source.load(args, options, [make_policy(policy)], usual={"still-waiting": "repair"})
         tell(source.summary_lines(log, platform), where)
     progress = JobsProgress(args.moments if args.backtest else MOMENTS)
-    with _workers(args, log, progress) as team, progress:
+    team = Workers(args.workers or 1) if log is None else source.workers_for(args, log, 2, progress)
+    with team, progress:
         how |= {"workers": team, "progress": lambda made, many: progress.show("earlier forecasts", made)}
         if args.backtest:
             if log is None:
                 raise InputError("needs a log; expected a job log", field="backtest")
-            how |= {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
-            return _tell_backtest(args, backtest_forecasts(log, **how))
-        how |= {"job": args.job, "calibrate": not args.no_calibration, "at_most": args.at_most}
+            asked = {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
+            tested = backtest_forecasts(log, **how, **asked)
+            if args.at is None and state is None:
+                return _tell(args, None, tested)
+        how |= {"job": None if args.job == "all" else args.job, "calibrate": not args.no_calibration}
         how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
+        how["at_most"] = args.at_most
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])
-            return _tell(args, forecast(state, history=log, **how))
+            return _tell(args, forecast(state, history=log, **how), tested, state)
         assert log is not None
-        owner = {label: name for label in LABELS if (name := getattr(args, label)) is not None}
-        log, labels = owned(log, owner, [make_policy(policy)])
-        at = _moment(args, log)
-        return _tell(args, forecast(log, at=at, new=_new(args, labels), platform=platform, state=args.state, **how))
+        how |= _question(args, log, make_policy(policy)) | {"platform": platform, "state": args.state}
+        return _tell(args, forecast(**how), tested)
 
 
-def _workers(args: argparse.Namespace, log: Workload | None, progress: JobsProgress) -> Workers:
-    """Return the workers; one process for a state without a log."""
-    from gridsim.workers import Workers
+def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
+    """Return the log with the names of labels, the moment, and the job that is not submitted yet, if there is one."""
+    from gridsim.forecasts.forecaster import NewJob
+    from gridsim.questions.quote import LABELS, owned
 
-    return Workers(args.workers or 1) if log is None else source.workers_for(args, log, 2, progress)
-
-
-def _moment(args: argparse.Namespace, log: Workload) -> float | None:
+    log, labels = owned(log, {label: name for label in LABELS if (name := getattr(args, label)) is not None}, [policy])
     if args.at is None:
         raise InputError("is missing; expected a moment of the log, such as 51h or a date, or now", field="at")
-    return None if args.at == "now" else instant(args.at, "at", log.provenance)
+    at = None if args.at == "now" else instant(args.at, "at", log.provenance)
+    found: dict[str, Any] = {"log": log, "at": at, "new": None}
+    if args.width is not None:
+        if args.walltime is None:
+            raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
+        found["new"] = NewJob(args.width, duration(args.walltime, "walltime"), labels)
+    return found
 
 
-def _new(args: argparse.Namespace, labels: dict[str, int]) -> NewJob | None:
-    """Return the job that is not submitted yet; None if there is none."""
-    from gridsim.forecasts.forecaster import NewJob
+def _tell(
+    args: argparse.Namespace, found: Answer | None, tested: Backtest | None, state: ClusterState | None = None
+) -> int:
+    """Print the forecast, the back-test or both, and write their files."""
+    figures, where = {} if tested is None else tested.to_dict(), sys.stderr if args.json else sys.stdout
+    if args.json:
+        print_json(figures if found is None else found.to_dict() | ({"backtest": figures} if figures else {}))
+    else:
+        _print(found, figures)
+    if args.out is not None or args.report is not None:
+        from gridsim.report.forecast_page import PAGE, Forecast, ForecastTest  # matplotlib: only if a page is made
 
-    if args.width is None:
-        return None
-    if args.walltime is None:
-        raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
-    return NewJob(args.width, duration(args.walltime, "walltime"), labels)
+        how = {"title": Path((args.log or [args.live])[0]).name, "command": source.command()}
+        output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, state, **how)
+        if args.out is not None:
+            output.write(args.out, backtest=tested)
+            print(f"\nPage: {Path(args.out, PAGE)}   (tables in {args.out}/)", file=where)
+        if args.report is not None:
+            output.page(args.report, backtest=tested)
+    return 0
 
 
-def _tell(args: argparse.Namespace, found: Answer) -> int:
+def _print(found: Answer | None, figures: dict[str, Any]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report import forecast_text as text
 
-    if args.json:
-        print(json.dumps(found.to_dict(), indent=1))
-    else:
-        console = Terminal()
-        for line in text.state_lines(found):
-            console.print(line, markup=False)
-        console.print()
+    console = Terminal()
+    if found is not None:
+        console.say(*text.state_lines(found), "")
         if found.jobs:
             console.print(text.table(found, width=console.width))
-        for line in text.sentences(found):
-            console.print(line, markup=False)
-    if args.out is not None:
-        _write(args.out, found.to_dict(), *text.files(found))
-    return 0
-
-
-def _tell_backtest(args: argparse.Namespace, found: Backtest) -> int:
-    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import forecast_text as text
-
-    figures = found.to_dict()
-    if args.json:
-        print(json.dumps(figures, indent=1))
-    else:
-        console = Terminal()
+        console.say(*text.sentences(found))
+    if figures:
         console.print(text.backtest_table(figures, width=console.width))
-        for line in text.backtest_sentences(figures):
-            console.print(line, markup=False)
-    if args.out is not None:
-        _write(args.out, figures, text.backtest_file(found))
-    return 0
-
-
-def _write(folder: str, content: dict[str, Any], *files: tuple[str, list[str], list[list[Any]]]) -> None:
-    """Write the tables and the numbers of a result."""
-    from gridsim.files import write_json, write_text
-    from gridsim.report.tables import csv_text
-
-    for name, header, rows in files:
-        write_text(Path(folder) / name, csv_text(header, *rows))
-    write_json(Path(folder) / ("backtest.json" if files[0][0] == "backtest.csv" else "forecast.json"), content)
+        console.say(*text.backtest_sentences(figures))

@@ -115,28 +115,20 @@ def _amount(text: str) -> tuple[str, int]:
 
 def _tell(found: Quoted, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.quotation import (
-        answers_table,
-        forecasts_table,
-        has_answers,
-        prices_table,
-        sentences,
-        smaller_table,
-        state_lines,
-    )
+    from gridsim.report import quotation as text
 
     console = Terminal()
-    console.say(*state_lines(found))
+    console.say(*text.state_lines(found))
     console.print()
-    if has_answers(found):
-        console.print(answers_table(found, width=console.width))
+    if text.has_answers(found):
+        console.print(text.answers_table(found, width=console.width))
     if found.forecasts:
         console.say("Start time")
-        console.print(forecasts_table(found, width=console.width))
+        console.print(text.forecasts_table(found, width=console.width))
     if any(it.shapes for it in found.forecasts.values()):
         console.say("Smaller requests")
-        console.print(smaller_table(found, width=console.width))
+        console.print(text.smaller_table(found, width=console.width))
     if len(found.prices) > 1:
         console.say(f"Price of a tighter deadline under {found.priced_by}")
-        console.print(prices_table(found, width=console.width))
-    console.say(*sentences(found), *caveats)
+        console.print(text.prices_table(found, width=console.width))
+    console.say(*text.sentences(found), *caveats)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,24 +14,20 @@ from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.custom_model import custom_model
-from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Source
-from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, Judged, Pair, raw_interval
+from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Progress, Source, shapes_of
+from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, uncalibrated
 from gridsim.forecasts.model import WEEK
-from gridsim.forecasts.runs import Machine
-from gridsim.forecasts.shapes import shapes, shapes_of
-from gridsim.forecasts.shapes import until_empty as when_empty
-from gridsim.forecasts.state import State
+from gridsim.forecasts.state import Machine, State
 from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import uses_run_times
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.site_policy import machine as machine_for
 from gridsim.scenario import jobs_of
-from gridsim.simulation import run
 from gridsim.workers import Workers, crew
 from gridsim.workload.read import Paths
 
@@ -45,8 +40,6 @@ LAST_JUDGED = 100
 _UNMODELLED = ("Assoc", "QOS", "MaxJobs")
 """Beginnings of Slurm's reasons that name a limit which no policy but Slurm's models."""
 
-Progress = Callable[[int, int], None]
-
 
 class _Moment(NamedTuple):
     """State, jobs and earlier forecasts from which a forecast is computed."""
@@ -55,10 +48,9 @@ class _Moment(NamedTuple):
     state: State
     ids: Sequence[str]
     earlier: Forecaster | None
-    left_out: Mapping[str, str]
     notes: Sequence[str]
+    left_out: Mapping[str, str] = {}
     known: ClusterState | None = None
-    waiting: Mapping[str, WaitingJob] = {}  # of a live state, by id
 
 
 def forecast(
@@ -129,6 +121,11 @@ def forecast(
     progress : callable, optional
         Called with the number of earlier forecasts that are made, and of all.
 
+    Returns
+    -------
+    Answer
+        The forecasts, by median, and the state.
+
     Raises
     ------
     InputError
@@ -144,44 +141,38 @@ def forecast(
         raise InputError(f"is {horizon:g} s; expected at least 1 h", field="horizon")
     if uses_run_times(getattr(make_policy(policy), "predict", None)):
         raise InputError(f"{name_of(make_policy(policy))} needs true run times, which are unknown", field="policy")
-    how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed}
-    how |= {"arrivals": arrivals, "model": custom_model(model)}
-    run_options = options or Run()
+    run_options, asked = options or Run(), Options(futures, int(horizon), seed, state, arrivals, custom_model(model))
     if isinstance(log, ClusterState):
-        found = _of_state(log, history, policy, platform, run_options, Options(source="recorded", **how))
+        start, asked = StartingPoint.of(log), replace(asked, source="recorded")
+        found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
     else:
         log = jobs_of(log, [make_policy(policy)])
-        found = _of_log(log, at, new, policy, platform, run_options, Options(source=state or _source(log), **how))
-    _check_history(found, arrivals)
-    asked = _chosen(found, job if new is None else found.ids[-1])
+        if not len(log):
+            raise InputError("has no jobs, so there is no state to start from", path=log.provenance.get("source"))
+        # Windows and failures are those of the futures: the state is reached, and earlier forecasts made, without them.
+        earlier = forecaster_of(log, policy, platform, replace(run_options, failures=None), asked)
+        found = _of_log(earlier, at, new, run_options)
+    submit = found.forecaster.history.submit
+    days = (found.state.at - int(submit[0])) / 86_400 if len(submit) else 0.0
+    if arrivals and days < 14:
+        message = f"has {days:.1f} days before the moment, and arrivals need 2 weeks; --no-arrivals leaves them out"
+        raise InputError(message, field="history")
+    places = _chosen(found, job if new is None else found.ids[-1])
     if at_most is not None:
-        found = found._replace(forecaster=_limited(found, asked, at_most))
-    sample = _sample(found, asked, workers)
-    ask: Ask = "pending" if new is None else "new"
-    calibration = _calibration(found, ask, workers, progress) if calibrate else None
-    label = policy if isinstance(policy, str) else name_of(make_policy(policy))
-    answer = _answer(found, asked, sample, calibration, label)
+        found = found._replace(forecaster=_limited(found, places, at_most))
+    calibration = None
+    sample = _sample(found, places, workers)
+    if calibrate and found.earlier is not None:
+        questions = found.earlier.calibrating(found.state.at, "pending" if new is None else "new")
+        pairs = found.earlier.pairs(questions, workers, progress)
+        calibration = Calibration(pairs, found.earlier.options.horizon)
+    answer = _answer(found, places, sample, calibration)
     if instead or parts:
-        if len(asked) != 1:
+        if len(places) != 1:
             raise InputError("is for one job; expected a job, or the cores of a new one", field="instead")
         tried = shapes_of(answer.jobs[0].cores, answer.jobs[0].limit, instead, parts)
-        answer = replace(answer, shapes=shapes(found.forecaster, found.state, asked[0], tried))
-    return replace(answer, empty=when_empty(found.forecaster, found.state)) if until_empty else answer
-
-
-def _source(log: Workload) -> Source:
-    return "recorded" if log.has_recorded_schedule else "simulated"
-
-
-def _schedule(log: Workload, policy: Any, platform: Platform, options: Run, source: Source) -> tuple[Any, Any, Any]:
-    """Return starts, ends and allocations: recorded, or of the policy."""
-    if source == "recorded":
-        start, end = log.logged_last_start, log.logged_end
-        if start is None or end is None:
-            raise InputError("has no recorded starts; expected simulated", field="state")
-        return start, end, None
-    record = run(replace(log, reactions=None), platform, policy, options)
-    return record.start_us, record.end_us, record.allocations
+        answer = replace(answer, shapes=found.forecaster.shapes(found.state, places[0], tried))
+    return replace(answer, empty=found.forecaster.until_empty(found.state)) if until_empty else answer
 
 
 def forecaster_of(
@@ -189,108 +180,63 @@ def forecaster_of(
 ) -> Forecaster:
     """Return the forecasts of a log, with its recorded schedule or that of the policy."""
     log.require_rigid("only rigid jobs have forecasts", field="workload")
-    platform = platform or machine_for(log, policies=[make_policy(policy)])
-    start, end, allocations = _schedule(log, policy, platform, run_options, options.source)
-    return Forecaster(log, start, end, Machine(platform, policy, run_options), options, allocations)
+    machine = Machine(platform or machine_for(log, policies=[make_policy(policy)]), policy, run_options)
+    options = replace(options, source=options.source or ("recorded" if log.has_recorded_schedule else "simulated"))
+    if options.source == "simulated":
+        record = machine.run(replace(log, reactions=None))
+        return Forecaster(log, record.start_us, record.end_us, machine, options, record.allocations)
+    start, end = log.logged_last_start, log.logged_end
+    if start is None or end is None:
+        raise InputError("has no recorded starts; expected simulated", field="state")
+    return Forecaster(log, start, end, machine, options)
 
 
-def _of_log(
-    log: Workload,
-    at: float | None,
-    new: NewJob | None,
-    policy: Any,
-    platform: Platform | None,
-    run_options: Run,
-    options: Options,
-) -> _Moment:
-    if not len(log):
-        raise InputError("has no jobs, so there is no state to start from", path=log.provenance.get("source"))
-    # Windows and failures are those of the futures: earlier forecasts are made, and the state is reached, without them.
-    earlier = forecaster_of(log, policy, platform, replace(run_options, failures=None), options)
-    last = int(log.submit[-1]) // MICROSECOND
+def _of_log(earlier: Forecaster, at: float | None, new: NewJob | None, options: Run) -> _Moment:
+    """Return a moment of a log; the futures have other options than earlier forecasts."""
+    first, last = (int(it) // MICROSECOND for it in earlier.log.submit[[0, -1]])
     moment = last if at is None else int(at)
-    if not int(log.submit[0]) // MICROSECOND <= moment or moment > int(earlier.last_event):
-        first = int(log.submit[0]) // MICROSECOND
-        raise InputError(f"is {moment} s; expected {first} to {int(earlier.last_event)} s, the log", field="at")
+    if not first <= moment <= earlier.last_event:
+        raise InputError(f"is {moment} s; expected {first} to {earlier.last_event} s, the log", field="at")
     forecaster = earlier if new is None else earlier.with_job(new, moment)
-    if run_options.failures is not None:
-        forecaster = forecaster.with_options(run_options)
+    forecaster = replace(forecaster, machine=forecaster.machine._replace(options=options))
     state = forecaster.state(moment)
     overfull = "the running jobs hold more cores than the machine has, which is enlarged here"
-    notes = [overfull] * forecaster.overfull(state)
     ids = [str(number) for number in forecaster.log.job[state.waiting].tolist()]
-    if new is not None:
-        ids[-1] = "the new job"
-    return _Moment(forecaster, state, ids, earlier, {}, notes)
+    ids = ids if new is None else [*ids[:-1], "the new job"]
+    return _Moment(forecaster, state, ids, earlier, [overfull] * forecaster.overfull(state))
 
 
 def _of_state(
-    known: ClusterState,
-    history: Workload | None,
-    policy: Any,
-    platform: Platform | None,
-    run_options: Run,
-    options: Options,
+    known: ClusterState, start: StartingPoint, history: Workload | None, machine: Machine, options: Options
 ) -> _Moment:
     """Return the moment of a live state; jobs of the history that run or wait are those of the state."""
-    start = StartingPoint.of(known)
-    n, many = len(start.jobs), len(start.beginning.running)
-    origin = known.at if history is None or history.epoch is None else int(history.epoch)
-    at = known.at - origin
+    many, earlier = len(start.beginning.running), None
+    at = 0 if history is None or history.epoch is None else known.at - int(history.epoch)
+    run_options, past, ended = machine.options, start.jobs, np.zeros(len(start.jobs), dtype=np.bool_)
+    if history is not None:
+        if history.logged_end is None:
+            raise InputError("has no recorded ends; expected the output of sacct", field="history")
+        pool, plain = Platform.single(start.platform.cores), replace(run_options, failures=None)
+        earlier = forecaster_of(history, machine.policy, pool, plain, options)
+        past, ended = replace(history, reactions=None), earlier.end <= at * MICROSECOND
     if start.windows:
-        found = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
-        failures = replace(start, windows=tuple(found)).with_windows(run_options.failures)
-        run_options = replace(run_options, failures=failures)
-    past = start.jobs.select(slice(0)) if history is None else _ended(history, at)
-    log, rows = start.after(past, at)
-    begin: IntArray = np.full(len(log), NEVER, dtype=np.int64)
-    end = begin.copy()
-    if len(past):
-        place = np.setdiff1d(np.arange(len(log)), rows)
-        assert past.logged_last_start is not None
-        assert past.logged_end is not None
-        begin[place], end[place] = past.logged_last_start, past.logged_end
+        windows = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
+        failures = replace(start, windows=tuple(windows)).with_windows(run_options.failures)
+        machine = machine._replace(options=replace(run_options, failures=failures))
+    log, rows = start.after(past.select(ended), at)
     elapsed = np.array([passed for passed, _ in start.beginning.running], dtype=np.int64)
+    begin = np.full(len(log), NEVER)
+    end = begin.copy()
+    if earlier is not None:
+        others = np.setdiff1d(np.arange(len(log)), rows)
+        begin[others], end[others] = earlier.start[ended], earlier.end[ended]
     begin[rows[:many]] = at * MICROSECOND - elapsed
-    machine = Machine(platform or start.platform, policy, run_options)
-    forecaster = Forecaster(log, begin, end, machine, options)
     places = [place for _, place in start.beginning.running]
-    enters = np.maximum(start.jobs.submit[many:n], 0)
+    enters = np.maximum(start.jobs.submit[many:], 0)
     state = State(at, rows[:many], rows[many:], elapsed, places, enters, start.beginning)
-    earlier = None
-    if history is not None and history.has_recorded_schedule:
-        plain = Machine(Platform.single(start.platform.cores), policy, replace(run_options, failures=None))
-        begins, ends = history.logged_last_start, history.logged_end
-        assert begins is not None
-        assert ends is not None
-        earlier = Forecaster(history, begins, ends, plain, options)
-    return _Moment(
-        forecaster,
-        state,
-        start.ids[many:],
-        earlier,
-        start.left_out,
-        start.notes,
-        known,
-        {job.job: job for job in known.waiting},
-    )
-
-
-def _ended(history: Workload, at: int) -> Workload:
-    """Return the jobs of a log that ended at or before a moment, s."""
-    end = history.logged_end
-    if end is None:
-        raise InputError("has no recorded ends; expected the output of sacct", field="history")
-    return replace(history.select(end <= at * MICROSECOND), reactions=None)
-
-
-def _check_history(found: _Moment, arrivals: bool) -> None:
-    """Raise an error for less than two weeks of history, unless there are no arrivals."""
-    submit = found.forecaster.history.submit
-    if arrivals and (not len(submit) or found.state.at - int(submit[0]) < 2 * WEEK):
-        days = 0.0 if not len(submit) else (found.state.at - int(submit[0])) / 86_400
-        message = f"has {days:.1f} days before the moment, and arrivals need 2 weeks; --no-arrivals leaves them out"
-        raise InputError(message, field="history")
+    earlier = earlier if history is not None and history.has_recorded_schedule else None
+    forecaster = Forecaster(log, begin, end, machine, options)
+    return _Moment(forecaster, state, start.ids[many:], earlier, start.notes, start.left_out, known)
 
 
 def _chosen(found: _Moment, job: int | str | None) -> list[int]:
@@ -302,124 +248,77 @@ def _chosen(found: _Moment, job: int | str | None) -> list[int]:
         return [list(found.ids).index(name)]
     if name in found.left_out:
         raise InputError(f"{name}: {found.left_out[name]}", field="job")
-    raise InputError(
-        f"{name} {found.forecaster.why_not_waiting(name, found.state)}; expected a waiting job", field="job"
-    )
+    why = found.forecaster.why_not_waiting(name, found.state)
+    raise InputError(f"{name} {why}; expected a waiting job", field="job")
 
 
 def _limited(found: _Moment, asked: Sequence[int], at_most: float) -> Forecaster:
     """Return the forecaster with as many futures as fit in some seconds, by the speed of the first ones."""
-    begun = time.perf_counter()
-    found.forecaster.sample(found.state, asked, range(min(3, found.forecaster.options.futures)))
+    begun, options = time.perf_counter(), found.forecaster.options
+    found.forecaster.sample(found.state, asked, range(min(3, options.futures)))
     each = (time.perf_counter() - begun) / 3
-    many = max(LEAST_FUTURES, min(found.forecaster.options.futures, int(at_most / max(each, 1e-9))))
-    return found.forecaster.with_futures(many)
+    many = max(LEAST_FUTURES, min(options.futures, int(at_most / max(each, 1e-9))))
+    return replace(found.forecaster, options=replace(options, futures=many))
 
 
 def _sample(found: _Moment, asked: Sequence[int], workers: int | Workers) -> FloatArray:
-    forecaster, many = found.forecaster, found.forecaster.options.futures
-    if workers == 1:
-        return forecaster.sample(found.state, asked)
-    with crew(workers, share=(forecaster, found.state)) as hands:
-        parts = np.array_split(np.arange(many), hands.count)
-        answers = [hands.submit(_part, forecaster, found.state, asked, part.tolist()) for part in parts if len(part)]
-        return np.concatenate([answer.result() for answer in answers])
-
-
-def _part(forecaster: Forecaster, state: State, asked: Sequence[int], futures: Sequence[int]) -> FloatArray:
-    """Return the waits in some futures, in a worker."""
-    return forecaster.sample(state, asked, futures)
-
-
-def _calibration(
-    found: _Moment, ask: Ask, workers: int | Workers, progress: Progress | None
-) -> tuple[Calibration, Forecaster] | None:
-    if found.earlier is None:
-        return None
-    questions = found.earlier.calibrating(found.state.at, ask)
-    pairs = found.earlier.pairs(questions, workers=workers, progress=progress, keep=True)
-    return Calibration(pairs, found.earlier.options.horizon), found.earlier
+    """Return the waits in all futures, which are distributed over workers."""
+    forecaster, state = found.forecaster, found.state
+    with crew(workers, share=(forecaster, state)) as hands:
+        parts = np.array_split(np.arange(forecaster.options.futures), hands.count)
+        waits = [
+            hands.submit(Forecaster.sample, forecaster, state, asked, part.tolist()) for part in parts if len(part)
+        ]
+        return np.concatenate([it.result() for it in waits])
 
 
 def _observed(calibration: Calibration) -> dict[float, tuple[int, int]]:
     """Return hits and number of the last judged forecasts by level."""
-    judged = [(pair, it) for pair, it in zip(calibration.pairs, calibration.judged, strict=True) if it is not None]
-    found = {}
-    for level in LEVELS:
-        last = judged[-LAST_JUDGED:]
-        ends = [it.intervals[level].calibrated for _, it in last]
-        hits = sum(low <= pair.wait <= high for (low, high), (pair, _) in zip(ends, last, strict=True))
-        found[level] = (hits, len(last))
-    return found
+    judged = zip(calibration.pairs, calibration.judged, strict=True)
+    last = [(pair.wait, it.intervals) for pair, it in judged if it is not None][-LAST_JUDGED:]
+    return {level: (sum(it[level].holds(wait) for wait, it in last), len(last)) for level in LEVELS}
 
 
-def _answer(
-    found: _Moment,
-    asked: Sequence[int],
-    sample: FloatArray,
-    calibration: tuple[Calibration, Forecaster] | None,
-    policy: str,
-) -> Answer:
+def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibration: Calibration | None) -> Answer:
     forecaster, state, options = found.forecaster, found.state, found.forecaster.options
-    runs = forecaster.runs(state, model := forecaster.model(state))
-    requested = runs.by_requested_walltimes(asked).astype(np.float64)
-    observed = {} if calibration is None else _observed(calibration[0])
+    policy, runs = forecaster.machine.policy, forecaster.runs(state)
+    requested = runs.by_requested_walltimes(asked).astype(np.float64).tolist()
+    stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
+    earlier: dict[str, Any] = {"known": 0}
+    if calibration is not None:
+        earlier = {"known": calibration.known(state.at), "observed": _observed(calibration)}
     jobs = []
-    for column, place in enumerate(asked):
-        row = int(state.waiting[place])
-        waited = state.at - int(forecaster.history.submit[row])
-        pair = Pair(state.at, math.nan, np.sort(sample[:, column]), forecaster.similar(row, state.at, waited))
-        reason, remark, slurm = _of_known(found, place)
-        judged: Judged | None = None
-        if calibration is not None and not reason:
-            judged = calibration[0].forecast(pair)
-        source = "futures" if judged is None else judged.source
-        waits = pair.of(source)
-        intervals = {level: raw_interval(waits, level) for level in LEVELS}
-        if judged is not None:
-            intervals = {level: it.calibrated for level, it in judged.intervals.items()}
-        known = 0 if calibration is None else calibration[0].known(state.at)
-        many, limit = int(forecaster.log.cores[row]), float(forecaster.history.limit[row])
-        by = (0 if judged is None else len(judged.pairs), known, source, float(requested[column]), observed)
-        given: tuple[Any, ...] = (float(max(waited, 0)), waits, intervals, *by, remark, reason, slurm)
-        jobs.append(JobForecast(found.ids[place], many, limit, *given))
-    order = sorted(range(len(jobs)), key=lambda i: (jobs[i].median, i))
-    missing = model.missing_days()
-    notes = [*found.notes, *([f"arrivals are missing for {missing:.0f} of the days of the horizon"] * bool(missing))]
-    if not options.arrivals:
-        notes.append("later arrivals are left out")
-    cancelled = forecaster.cancelled_share(state.at)
+    for place, waits, by_limits in zip(asked, sample.T, requested, strict=True):
+        row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, by_limits)
+        more = {**earlier, **stated.get(name, {})}
+        judged = None if calibration is None or more.get("not_modelled") else calibration.forecast(pair)
+        judged = judged or uncalibrated(pair)
+        size = (int(forecaster.log.cores[row]), float(forecaster.history.limit[row]))
+        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "requested": by_limits}
+        more |= {"sample": pair.of(judged.source), "source": judged.source, "pairs": len(judged.pairs)}
+        more["intervals"] = {level: it.calibrated for level, it in judged.intervals.items()}
+        jobs.append(JobForecast(name, *size, **more))
+    order = sorted(range(len(jobs)), key=lambda i: jobs[i].median)
+    missing, cancelled = runs.model.missing_days(), forecaster.cancelled_share(state.at)
+    notes = [*found.notes, *[f"arrivals are missing for {missing:.0f} of the days of the horizon"] * bool(missing)]
+    notes += ["later arrivals are left out"] * (not options.arrivals)
     if cancelled > 0.02:
         notes.append(f"{cancelled:.0%} of the jobs that waited were cancelled; the forecast is for a job that is not")
-    return Answer(
-        float(state.at),
-        calendar_of(forecaster.log.provenance),
-        policy,
-        "live" if found.known is not None else options.source,
-        forecaster.machine.platform.cores,
-        len(state.running),
-        int(forecaster.log.cores[state.running].sum()),
-        len(state.waiting),
-        [jobs[i] for i in order],
-        found.left_out,
-        notes,
-        options.futures,
-        options.horizon,
-        options.seed,
-        sample[:, order],
-    )
+    what: dict[str, Any] = {"policy": policy if isinstance(policy, str) else name_of(make_policy(policy))}
+    what |= {"state": options.source if found.known is None else "live", "left_out": found.left_out, "notes": notes}
+    what |= {"machine": forecaster.machine.platform.cores, "running": len(state.running), "waiting": len(state.waiting)}
+    what |= {"busy": forecaster.busy(state), "jobs": [jobs[i] for i in order], "samples": sample[:, order]}
+    what |= {"futures": options.futures, "horizon": options.horizon, "seed": options.seed}
+    return Answer(at=float(state.at), calendar=calendar_of(forecaster.log.provenance), **what)
 
 
-def _of_known(found: _Moment, place: int) -> tuple[str, str, float | None]:
-    """Return the limit that blocks a job of a live state and is not modelled, its begin or dependency, and estimate."""
-    if found.known is None:
-        return "", "", None
-    job = found.waiting[found.ids[place]]
+def _stated(job: WaitingJob, at: int) -> dict[str, Any]:
+    """Return what a live state says of a job: begin or dependency, a limit without a model, and Slurm's estimate."""
+    after = ", ".join(name for _, name, _ in job.after)
+    remarks = {"after": f"after job {after}", "not before": f"not before {job.eligible}"}
     blocked = job.reason if job.reason.startswith(_UNMODELLED) else ""
-    remark = "after job " + ", ".join(name for _, name, _ in job.after) if job.kind == "after" else ""
-    if job.kind == "not before":
-        remark = f"not before {job.eligible}"
-    return blocked, remark, None if job.slurm_start is None else float(max(job.slurm_start - found.known.at, 0))
+    estimate = None if job.slurm_start is None else float(max(job.slurm_start - at, 0))
+    return {"remark": remarks.get(job.kind, ""), "not_modelled": blocked, "slurm": estimate}
 
 
 def backtest_forecasts(
@@ -445,12 +344,29 @@ def backtest_forecasts(
     ----------
     log : Workload or path
         The log.
-    policy, platform, state, futures, horizon, seed, options, arrivals, model, workers, progress
-        As for `forecast`.
+    policy : str or object
+        A policy as for `gridsim.policy.presets.policy`.
+    platform : Platform, optional
+        The machine; by default that of the log's header.
+    state : {"simulated", "recorded"}, optional
+        Origin of the state and of true starts; ``recorded`` by default if the log has them.
     moments : int
         Number of moments.
     ask : {"new", "pending"}
         Jobs at their submission, or jobs that wait already.
+    futures, horizon, seed : int, float, int
+        Number of futures, their length (s), and the seed.
+    options : Run, optional
+        Options of the runs.
+    arrivals : bool
+        Whether later jobs arrive in the futures.
+    model : str or object, optional
+        A custom model of the future: an object as of `gridsim.forecasts.custom_model.CustomModel`, or
+        ``file.py:Class``.
+    workers : int or Workers
+        Number of processes; results do not depend on it.
+    progress : callable, optional
+        Called with the number of forecasts that are made, and of all.
 
     Returns
     -------
@@ -462,12 +378,10 @@ def backtest_forecasts(
     InputError
         If the log is too short for judged forecasts.
     """
-    how: dict[str, Any] = {"futures": futures, "horizon": int(horizon), "seed": seed}
-    how |= {"arrivals": arrivals, "model": custom_model(model)}
     log = jobs_of(log, [make_policy(policy)])
-    made = Options(source=state or _source(log), **how)
+    made = Options(futures, int(horizon), seed, state, arrivals, custom_model(model))
     forecaster = forecaster_of(log, policy, platform, options or Run(), made)
-    pairs = forecaster.pairs(forecaster.judged(moments, ask), workers=workers, progress=progress, keep=True)
+    pairs = forecaster.pairs(forecaster.judged(moments, ask), workers, progress)
     found = Backtest(pairs, horizon, seed=seed)
     if len(found.tests) < 2:
         needed = f"{found.needed} earlier ones at least a horizon before, {FEWEST} at least"

@@ -126,14 +126,14 @@ class CustomModel(FutureModel):
         """Return 0: no week is copied."""
         return 0.0
 
-    def copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
+    def _copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
         """Return the rows of the arrivals of a future, and their times from the moment on."""
         return self._draws[back].like, self._draws[back].after
 
     def future(self, k: int, futures: int, seed: int) -> Future:
         """Return future *k*."""
         drawn = self._draws[k]
-        return Future(drawn.run, drawn.like, drawn.after, drawn.arrival_run, [(0, k)], k)
+        return Future(drawn.run, [(0, k)], drawn.arrival_run, k)
 
     def _drawn(self, k: int, known: KnownJobs, draws: Draws) -> Drawn:
         """Return a future with checked values, its arrivals in order."""

@@ -1,33 +1,30 @@
-"""Forecasts at moments of a log: samples of waits, earlier forecasts that calibrate them, and where they are kept."""
+"""Forecasts at moments of a log: samples of waits, other shapes of a job, and earlier forecasts, which are kept."""
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from gridsim.checkpoint import read_checkpoint, write_checkpoint
-from gridsim.files import plain
+from gridsim.errors import InputError
+from gridsim.forecasts.answer import EARLIER, Shape
 from gridsim.forecasts.custom_model import CustomModel, Draws, KnownJobs
 from gridsim.forecasts.history import History, Waits
-from gridsim.forecasts.intervals import Pair
+from gridsim.forecasts.intervals import Pair, quantile
 from gridsim.forecasts.model import WEEK, WEEKS, FutureModel
-from gridsim.forecasts.runs import FutureRuns, Machine
-from gridsim.forecasts.state import State
-from gridsim.model.dates import calendar_of
-from gridsim.model.demand import Demand
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, to_us
+from gridsim.forecasts.state import FutureRuns, Machine, State
+from gridsim.model import dates
+from gridsim.model.demand import Demand, Demands
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import when
-from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import plugins
@@ -40,16 +37,17 @@ MOMENTS, SPAN = 400, 26 * WEEK
 REACTION = 60
 """Time after a submission at which a forecast of a recorded log is made, s: real schedulers act after some seconds."""
 
+PARTS = (1.0, 0.75, 0.5, 0.25)
+"""Parts of the cores and of the limit of the shapes that are tried by default."""
+
+
 Source = Literal["simulated", "recorded"]
 Ask = Literal["new", "pending"]
+Question = tuple[int, int]
+"""A moment, s, and the row of the job in question."""
+
+Progress = Callable[[int, int], None]
 _PART = 20  # moments in one task of a worker
-
-
-class Question(NamedTuple):
-    """A moment, s, and the row of the job in question."""
-
-    at: int
-    row: int
 
 
 class NewJob(NamedTuple):
@@ -81,8 +79,8 @@ class Options:
     ----------
     futures, horizon, seed : int
         Number of futures, their length (s), and the seed.
-    source : {"simulated", "recorded"}
-        Origin of states and true starts.
+    source : {"simulated", "recorded"}, optional
+        Origin of states and true starts; by default recorded if the log has starts.
     arrivals : bool
         Whether later jobs arrive.
     model : object, optional
@@ -92,15 +90,16 @@ class Options:
     futures: int = 99
     horizon: int = WEEK
     seed: int = 1
-    source: Source = "simulated"
+    source: Source | None = None
     arrivals: bool = True
     model: Any = None
 
 
+@dataclass(frozen=True, eq=False)
 class Forecaster:
     """Forecasts at moments of one log under one policy.
 
-    Parameters
+    Attributes
     ----------
     log : Workload
         The jobs.
@@ -114,12 +113,17 @@ class Forecaster:
         What jobs hold on nodes.
     """
 
-    def __init__(
-        self, log: Workload, start: IntArray, end: IntArray, machine: Machine, options: Options, allocations: Any = None
-    ) -> None:
-        self.log, self.machine, self.options = log, machine, options
-        self._start, self._end, self._allocations = start, end, allocations
-        self.history = History.of(log, start, end)
+    log: Workload
+    start: IntArray
+    end: IntArray
+    machine: Machine
+    options: Options
+    allocations: Any = None
+
+    @cached_property
+    def history(self) -> History:
+        """The jobs of the log with their schedule, in whole seconds."""
+        return History.of(self.log, self.start, self.end)
 
     @cached_property
     def _waits(self) -> Waits:
@@ -132,29 +136,15 @@ class Forecaster:
     @property
     def last_event(self) -> int:
         """Last submission, start or end of the log, s."""
-        history = self.history
-        known = (column[column < NEVER] for column in (history.submit, history.start, history.end))
-        return int(max((int(column.max()) for column in known if len(column)), default=0))
+        columns = (self.history.submit, self.history.start, self.history.end)
+        return max(int(column[column < NEVER].max(initial=0)) for column in columns)
 
     def with_job(self, new: NewJob, at: int) -> Forecaster:
         """Return the forecasts of the jobs submitted up to a moment, and of one more that is submitted then."""
-        come = self.log.submit <= at * MICROSECOND
-        now, (cores, walltime, labels, demand) = at * MICROSECOND, new
-        log = with_job(self.log.select(come), now, cores, to_us(walltime), labels, demand)
-        start, end = (np.append(column[come], NEVER) for column in (self._start, self._end))
-        return Forecaster(log, start, end, self.machine, self.options, self._allocations)
-
-    def with_futures(self, futures: int) -> Forecaster:
-        """Return the same with another number of futures."""
-        found = copy.copy(self)
-        found.options = replace(self.options, futures=futures)
-        return found
-
-    def with_options(self, options: Run) -> Forecaster:
-        """Return the same with other options of the runs, such as windows."""
-        found = copy.copy(self)
-        found.machine = self.machine._replace(options=options)
-        return found
+        come, (cores, walltime, labels, demand) = self.log.submit <= at * MICROSECOND, new
+        log = with_job(self.log.select(come), at * MICROSECOND, cores, to_us(walltime), labels, demand)
+        start, end = (np.append(column[come], NEVER) for column in (self.start, self.end))
+        return replace(self, log=log, start=start, end=end)
 
     def why_not_waiting(self, name: str, state: State) -> str:
         """Return what a job does at a moment if it does not wait."""
@@ -164,7 +154,7 @@ class Forecaster:
         row = int(rows[0])
         if self.history.end[row] <= state.at or self.history.left[row] <= state.at:
             return "has ended"
-        return f"is running since {when(float(self.history.start[row]), calendar_of(self.log.provenance))}"
+        return f"is running since {when(float(self.history.start[row]), dates.calendar_of(self.log.provenance))}"
 
     def cancelled_share(self, at: int) -> float:
         """Return the share of jobs that were cancelled, among those that had to wait, up to a moment."""
@@ -173,44 +163,37 @@ class Forecaster:
         waited = int(((history.start <= at) & (history.start > history.submit)).sum())
         return cancelled / max(cancelled + waited, 1)
 
-    def similar(self, row: int, at: int, waited: int) -> FloatArray:
-        """Return the further waits of jobs like one that has waited for some time, s."""
-        return self._waits.similar(row, at, max(0, waited - self._reaction))
-
     def state(self, at: int) -> State:
         """Return the state at a moment, s."""
-        end = np.where(self.history.left <= at, 0, self._end)  # cancelled while they waited
-        found = State.of(at, self.log.submit, self._start, end, self._allocations)
+        end = np.where(self.history.left <= at, 0, self.end)  # cancelled while they waited
+        found = State.of(at, self.log.submit, self.start, end, self.allocations)
         predicts = capabilities_of(make_policy(self.machine.policy)).predicts
-        return found.with_past(self.log, self._start, self._end) if predicts else found
+        return found.with_past(self.log, self.start, self.end) if predicts else found
 
-    def model(self, state: State) -> FutureModel:
-        """Return the model of the future at a state."""
-        options, history = self.options, self.history
-        parts = history, state.at, options.horizon, state.jobs(history)
-        if options.model is None:
-            return FutureModel(*parts, arrivals=options.arrivals)
-        known = KnownJobs.of(history, state)
-        return CustomModel(*parts, known, Draws(options.model, options.futures, options.seed))
-
-    def runs(self, state: State, model: FutureModel) -> FutureRuns:
-        """Return the runs of the futures of a state, on a machine that is large enough for the running jobs."""
-        return FutureRuns(self.log, state, model, self._machine_for(state))
-
-    def _machine_for(self, state: State) -> Machine:
-        platform, held = self.machine.platform, int(self.log.cores[state.running].sum())
-        machine, failures = self.machine, self.machine.options.failures
-        if failures is not None:
-            machine = machine._replace(
-                options=replace(machine.options, failures=failures.from_moment(state.at, self.log.provenance))
-            )
-        if held <= platform.cores or any(cluster.nodes for cluster in platform.clusters()):
-            return machine
-        return machine._replace(platform=type(platform).single(held))
+    def busy(self, state: State) -> int:
+        """Return the cores of the running jobs."""
+        return int(self.log.cores[state.running].sum())
 
     def overfull(self, state: State) -> bool:
-        """Return whether the running jobs hold more cores than the machine has."""
-        return self._machine_for(state).platform is not self.machine.platform
+        """Return whether the running jobs hold more cores than the machine has, which is then enlarged."""
+        platform = self.machine.platform
+        return self.busy(state) > platform.cores and not any(cluster.nodes for cluster in platform.clusters())
+
+    def runs(self, state: State) -> FutureRuns:
+        """Return the runs of the futures of a state, on a machine that is large enough for the running jobs."""
+        machine, failures, asked = self.machine, self.machine.options.failures, self.options
+        if failures is not None:
+            failures = failures.from_moment(state.at, self.log.provenance)
+            machine = machine._replace(options=replace(machine.options, failures=failures))
+        if self.overfull(state):
+            machine = machine._replace(platform=type(machine.platform).single(self.busy(state)))
+        parts = self.history, state.at, asked.horizon, state.jobs(self.history)
+        if asked.model is None:
+            model = FutureModel(*parts, arrivals=asked.arrivals)
+        else:
+            draws = Draws(asked.model, asked.futures, asked.seed)
+            model = CustomModel(*parts, KnownJobs.of(self.history, state), draws)
+        return FutureRuns(self.log, state, model, machine)
 
     def sample(self, state: State, asked: Sequence[int], futures: Iterable[int] | None = None) -> FloatArray:
         """Return waits of some waiting jobs from the moment on, s, a row for each future; infinite beyond the horizon.
@@ -222,24 +205,63 @@ class Forecaster:
         futures : iterable of int, optional
             Numbers of the futures; all by default.
         """
-        model = self.model(state)
-        runs, many = self.runs(state, model), self.options.futures
+        runs, many = self.runs(state), self.options.futures
         numbers = range(many) if futures is None else futures
-        return runs.samples((model.future(k, many, self.options.seed) for k in numbers), asked)
+        return runs.samples((runs.model.future(k, many, self.options.seed) for k in numbers), asked)
 
-    def pair(self, question: Question) -> Pair:
-        """Return the forecast at a moment with the true wait and the baselines."""
-        at, row = question
-        state = self.state(at)
-        asked = [int(np.flatnonzero(state.waiting == row)[0])]
-        model = self.model(state)
-        runs = self.runs(state, model)
-        sample = np.sort(runs.samples(model.each(self.options.futures, self.options.seed), asked)[:, 0])
-        requested = float(runs.by_requested_walltimes(asked)[0])
-        waited = at - int(self.history.submit[row])
-        similar = self.similar(row, at, waited)
-        wait = float(self.history.start[row] - at) if self.history.start[row] < NEVER else np.inf
-        return Pair(at, wait, sample, similar, requested, self._waits.last(at, waited))
+    def shapes(self, state: State, place: int, asked: Sequence[tuple[int, float]]) -> list[Shape]:
+        """Return the starts of a waiting job in other shapes, with its run time of each future.
+
+        Parameters
+        ----------
+        place : int
+            Position of the job among the waiting ones.
+        asked : sequence of (int, float)
+            Cores and limit (s) of each shape.
+        """
+        runs, (many, horizon) = self.runs(state), (self.options.futures, self.options.horizon)
+        futures = list(runs.model.each(many, self.options.seed))
+        own = runs.samples(futures, [place])[:, 0]
+        _, values = runs.model.pools[len(state.running) + place]
+        found = []
+        for log, cores, limit in _changed(self.log, int(state.waiting[place]), asked):
+            waits = replace(runs, log=log).samples(futures, [place])[:, 0]
+            sooner = np.minimum(own, horizon) - np.minimum(waits, horizon)
+            earlier, difference = int((sooner >= EARLIER).sum()), float(np.median(sooner))
+            killed = float((values > limit).mean()) if len(values) else 0.0
+            found.append(Shape(cores, limit, quantile(np.sort(waits), 0.5), earlier, many, difference, killed))
+        return found
+
+    def until_empty(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return for each future when no job of the present queue waits, and when no job waits at all, sorted, s."""
+        runs, times = self.runs(state), []
+        for future in runs.model.each(self.options.futures, self.options.seed):
+            enters, starts = runs.queue(future)
+            order = np.argsort(enters, kind="stable")
+            empty = np.maximum.accumulate(np.append(0, starts[order]))  # after as many jobs
+            gaps = np.flatnonzero((enters[order] >= empty[:-1]) & (enters[order] > 0))
+            times.append((starts[: len(state.waiting)].max(initial=0), empty[gaps[0] if len(gaps) else -1]))
+        found = np.sort(np.array(times), axis=0)
+        present, at_all = np.where(found > self.options.horizon * MICROSECOND, np.inf, found / MICROSECOND).T
+        return present, at_all
+
+    def pair(self, state: State, place: int, sample: FloatArray, requested: float) -> Pair:
+        """Return the forecast of a waiting job with its true wait and the baselines.
+
+        Parameters
+        ----------
+        place : int
+            Position of the job among the waiting ones.
+        sample : (k,) float64
+            Its waits in the futures.
+        requested : float
+            Its wait if all jobs run for their limits and no others arrive.
+        """
+        row, at, history = int(state.waiting[place]), state.at, self.history
+        waited = at - int(history.submit[row])
+        wait = float(history.start[row] - at) if history.start[row] < NEVER else np.inf
+        similar = self._waits.similar(row, at, max(0, waited - self._reaction))
+        return Pair(at, wait, np.sort(sample), similar, requested, self._waits.last(at, waited))
 
     def questions(self, first: float, last: float, most: int, ask: Ask = "new") -> list[Question]:
         """Return moments in an interval: submissions of jobs that wait, or moments with one of the jobs that wait then.
@@ -258,24 +280,25 @@ class Forecaster:
             moments = np.linspace(first, last, most).astype(np.int64)
             rng = np.random.default_rng(self.options.seed)
             found = [(int(at), self.state(int(at)).waiting) for at in moments]
-            return [Question(at, int(rng.choice(rows))) for at, rows in found if len(rows)]
+            return [(at, int(rng.choice(rows))) for at, rows in found if len(rows)]
         stays = (history.start - history.submit > self._reaction) & (history.left - history.submit > self._reaction)
         at = history.submit + self._reaction
         known = (history.start < NEVER) | (history.left >= NEVER)
         rows = np.flatnonzero(stays & known & (at >= first) & (at <= last))
         chosen = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.int64))]
-        return [Question(int(at[row]), int(row)) for row in chosen]
+        return [(int(at[row]), int(row)) for row in chosen]
 
     def pairs(
-        self,
-        questions: Sequence[Question],
-        *,
-        workers: int | Workers = 1,
-        progress: Callable[[int, int], None] | None = None,
-        keep: bool = False,
+        self, questions: Sequence[Question], workers: int | Workers = 1, progress: Progress | None = None
     ) -> list[Pair]:
-        """Return the forecasts at moments; with *keep*, those in the user's cache folder are not made again."""
-        kept = self._kept() if keep else {}
+        """Return the forecasts at moments; those in the user's cache folder are not made again."""
+        log, (platform, policy, options) = self.log, self.machine
+        columns = (log.submit, log.runtime, log.estimate, log.cores, self.history.user, self.start, self.end)
+        parts = plugins(policy, self.options.model)
+        what = repr((platform, policy, replace(options, engine="auto"), self.options, parts))
+        key = hashlib.sha256(np.stack(columns).tobytes() + what.encode()).hexdigest()
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim", "forecasts")
+        kept: dict[Question, Pair] = read_checkpoint(path := folder / f"{key[:32]}.pairs", key) or {}
         new = [question for question in questions if question not in kept]
         parts = [new[first : first + _PART] for first in range(0, len(new), _PART)]
         with crew(workers, share=(self,)) as hands:
@@ -284,37 +307,9 @@ class Forecaster:
                 kept |= zip(part, answer.result(), strict=True)
                 if progress is not None:
                     progress(many * _PART + len(part), len(new))
-        if keep and new:
-            write_checkpoint(self.kept_file, self._key, kept)
+        if new:
+            write_checkpoint(path, key, kept)
         return [kept[question] for question in questions]
-
-    def _kept(self) -> dict[Question, Pair]:
-        found = read_checkpoint(self.kept_file, self._key)
-        return found if isinstance(found, dict) else {}
-
-    @cached_property
-    def _key(self) -> str:
-        """Identification of the pairs: jobs, schedule, machine, policy and options."""
-        digest = hashlib.sha256()
-        for column in (self.log.submit, self.log.runtime, self.log.estimate, self.log.cores, self._start, self._end):
-            digest.update(np.ascontiguousarray(column).tobytes())
-        digest.update(np.ascontiguousarray(self.history.user).tobytes())
-        platform, policy, options = self.machine
-        what = [
-            repr(platform),
-            repr(policy),
-            repr(replace(options, engine="auto")),
-            vars(self.options),
-            plugins(self.options.model, policy),
-        ]
-        digest.update(json.dumps(plain(what), sort_keys=True, default=repr).encode())
-        return digest.hexdigest()
-
-    @property
-    def kept_file(self) -> Path:
-        """File of the kept pairs in the user's cache folder."""
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim", "forecasts")
-        return base / f"{self._key[:32]}.pairs"
 
     def calibrating(self, at: int, ask: Ask = "new") -> list[Question]:
         """Return the earlier moments that calibrate a forecast; their truth is known by then."""
@@ -330,4 +325,62 @@ class Forecaster:
 
 def _pairs_of(forecaster: Forecaster, questions: Sequence[Question]) -> list[Pair]:
     """Return the forecasts at some moments, in a worker."""
-    return [forecaster.pair(question) for question in questions]
+    found = []
+    for at, row in questions:
+        state = forecaster.state(at)
+        place, runs = int(np.flatnonzero(state.waiting == row)[0]), forecaster.runs(state)
+        futures = runs.model.each(forecaster.options.futures, forecaster.options.seed)
+        sample = runs.samples(futures, [place])[:, 0]
+        found.append(forecaster.pair(state, place, sample, float(runs.by_requested_walltimes([place])[0])))
+    return found
+
+
+def shapes_of(cores: int, limit: float, instead: Sequence[str], parts: Sequence[float] = ()) -> list[tuple[int, float]]:
+    """Return other shapes of a job, from ``cores=48`` and ``walltime=1h``, and of *parts* of its cores and limit.
+
+    Examples
+    --------
+    >>> shapes_of(4, 3600, ["cores=2", "walltime=1800"])
+    [(2, 1800.0)]
+    """
+    given: dict[str, Any] = {"cores": cores, "walltime": limit}
+    for text in instead:
+        name, equals, value = text.partition("=")
+        if name not in given or not equals or (name == "cores" and not (value.isdecimal() and int(value))):
+            raise InputError(f"is '{text}'; expected cores=N or walltime=D, such as cores=48", field="instead")
+        given[name] = int(value) if name == "cores" else dates.duration(value, "instead")
+    found = [(given["cores"], float(given["walltime"]))] * bool(instead)
+    every = [(max(1, round(cores * it)), max(1.0, float(int(limit * by)))) for by in parts for it in parts]
+    found += [shape for shape in dict.fromkeys(every) if shape not in found]
+    return [shape for shape in found if shape != (cores, limit)]
+
+
+def _changed(log: Workload, row: int, asked: Sequence[tuple[int, float]]) -> Iterator[tuple[Workload, int, float]]:
+    """Yield the log with a job in each of its other shapes, once each; tasks on nodes are fewer, not smaller."""
+    own, done = int(log.cores[row]), {(int(log.cores[row]), float(seconds(log.estimate[row])))}
+    for cores, limit in asked:
+        demands = log.demands
+        if demands is not None and cores != own:
+            demand = narrower(demands[row], cores)
+            parts = demands.select(slice(row)), Demands.of([demand]), demands.select(slice(row + 1, None))
+            demands, cores = reduce(Demands.joined, parts), demand.total("cores")
+        if (cores, limit) not in done:
+            done.add((cores, limit))
+            changed: dict[str, Any] = {"cores": log.cores.copy(), "estimate": log.estimate.copy(), "demands": demands}
+            changed["cores"][row], changed["estimate"][row] = cores, to_us(limit)
+            yield replace(log, **changed), cores, limit
+
+
+def narrower(demand: Demand, cores: int) -> Demand:
+    """Return the demand with as many tasks as fit in some cores, at least one.
+
+    Examples
+    --------
+    >>> narrower(Demand(tasks=3, each={"cores": 4}, max_nodes=2), 6).total("cores")
+    4
+    """
+    if demand.cores:
+        return replace(demand, cores=cores)
+    tasks = max(1, cores * demand.tasks // demand.total("cores"))
+    least, most = min(demand.min_nodes, tasks), min(demand.max_nodes, tasks)
+    return replace(demand, tasks=tasks, min_nodes=least, max_nodes=most)

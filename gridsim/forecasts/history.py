@@ -5,11 +5,11 @@ Times are whole seconds. Nothing that became known after the moment is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
@@ -81,15 +81,12 @@ class History:
 
     @cached_property
     def _of_users(self) -> dict[int, IntArray]:
-        """Positions in the order of ends, by user."""
+        """Positions in the order of ends, by known user."""
         users = self.user[self._by_end]
         order = np.argsort(users, kind="stable")
         names, first = np.unique(users[order], return_index=True)
-        return dict(zip(names.tolist(), np.split(order, first[1:]), strict=True))
-
-    def ended(self, at: int) -> int:
-        """Return the number of jobs that ended at or before a moment."""
-        return int(np.searchsorted(self._ends, at, side="right"))
+        found = zip(names.tolist(), np.split(order, first)[1:], strict=True)
+        return {user: rows for user, rows in found if user != UNKNOWN}
 
     def candidates(self, at: int, limit: int, elapsed: int, user: int) -> tuple[str, IntArray]:
         """Return the pool of the run time of a job, and its values, sorted; without one, none.
@@ -101,19 +98,21 @@ class History:
         limit, elapsed, user : int
             Limit, elapsed time and user of the job.
         """
-        known = self.ended(at)
-        own = self._of_users.get(user) if user != UNKNOWN else None
-        if own is not None:
-            rows = self._by_end[own[max(0, (stop := int(np.searchsorted(own, known))) - OF_USER) : stop]]
-            for name, chosen in ((POOLS[0], rows[self.limit[rows] == limit]), (POOLS[1], rows)):
-                if len(found := self._scaled(chosen, limit, elapsed)) >= ENOUGH:
-                    return name, found
-        rows = self._by_end[max(0, known - OF_ALL) : known]
-        digits = np.frexp(self.limit[rows].astype(np.float64))[1]
-        for name, chosen in ((POOLS[2], rows[digits == limit.bit_length()]), (POOLS[3], rows)):
-            if len(found := self._scaled(chosen, limit, elapsed)) >= ENOUGH:
+        for name, rows in zip(POOLS, self._pools(at, limit, user), strict=True):
+            if len(found := self._scaled(rows, limit, elapsed)) >= ENOUGH:
                 return name, found
         return UNIFORM, np.zeros(0, dtype=np.int64)
+
+    def _pools(self, at: int, limit: int, user: int) -> Iterator[IntArray]:
+        """Yield the jobs of each pool that ended at or before a moment."""
+        known = int(np.searchsorted(self._ends, at, side="right"))
+        own = self._of_users.get(user, np.zeros(0, dtype=np.int64))
+        last = self._by_end[own[: np.searchsorted(own, known)][-OF_USER:]]
+        yield last[self.limit[last] == limit]
+        yield last
+        everyone = self._by_end[:known][-OF_ALL:]
+        yield everyone[np.frexp(self.limit[everyone].astype(np.float64))[1] == limit.bit_length()]
+        yield everyone
 
     def _scaled(self, rows: IntArray, limit: int, elapsed: int) -> IntArray:
         """Return run times scaled to a limit, rounded half up, those above the elapsed time, sorted."""
@@ -160,13 +159,10 @@ class Waits:
         until = int(np.searchsorted(self._start, at, side="left"))
         among = slice(max(0, until - AMONG), until)
         waits, alike = self._wait[among], self._classes[among] == self._class[row]
-        for chosen in (alike, np.ones(len(waits), dtype=np.bool_)):
-            if chosen is alike and alike.sum() < ENOUGH_ALIKE:
-                continue
-            longer = waits[chosen][-LAST:]
-            longer = longer[longer > waited] if waited else longer
-            if len(longer) >= ENOUGH_LONGER or (chosen is not alike and len(longer)):
-                return np.sort(longer - waited).astype(np.float64)
+        for chosen, enough, longer in ((waits[alike], ENOUGH_ALIKE, ENOUGH_LONGER), (waits, 0, 1)):
+            found = chosen[-LAST:][chosen[-LAST:] > waited]
+            if len(chosen) >= enough and len(found) >= longer:
+                return np.sort(found - waited).astype(np.float64)
         return np.zeros(0)
 
     def last(self, at: int, waited: int) -> float:
@@ -183,6 +179,6 @@ def job_class(cores: IntArray, limit: IntArray, machine: int) -> IntArray:
     >>> job_class(np.array([1, 64]), np.array([900, 43201]), 64).tolist()
     [0, 19]
     """
-    share: npt.NDArray[np.bool_] = np.stack([cores * part > machine for part in (64, 16, 4)])
-    found: IntArray = 5 * share.sum(axis=0) + np.searchsorted(_LIMITS, limit, side="left")
+    share = (cores[:, None] * np.array([64, 16, 4]) > machine).sum(axis=1)
+    found: IntArray = 5 * share + np.searchsorted(_LIMITS, limit, side="left")
     return found

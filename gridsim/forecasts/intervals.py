@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.model.time import FloatArray, IntArray
 
@@ -31,6 +32,7 @@ BETTER = 0.9
 """Similar jobs are the source if their loss is below this multiple of that of the futures."""
 
 Source = Literal["futures", "similar jobs"]
+SOURCES: tuple[Source, ...] = ("futures", "similar jobs")
 
 
 def quantile(sample: FloatArray, p: float) -> float:
@@ -41,7 +43,11 @@ def quantile(sample: FloatArray, p: float) -> float:
     >>> quantile(np.arange(1.0, 100.0), 0.5)
     50.0
     """
-    return float(_at_ranks(sample, math.ceil(round((len(sample) + 1) * p, 9))))
+    return float(_at_ranks(sample, math.ceil(_ranks(sample, p))))
+
+
+def _ranks(sample: FloatArray, p: Any) -> Any:
+    return np.round((len(sample) + 1) * p, 9)
 
 
 def _at_ranks(sample: FloatArray, ranks: Any) -> Any:
@@ -56,17 +62,14 @@ def raw_interval(sample: FloatArray, level: float) -> tuple[float, float]:
     >>> raw_interval(np.arange(1.0, 100.0), 0.9)
     (5.0, 95.0)
     """
-    many = len(sample)
-    low = math.floor(round((many + 1) * (1 - level) / 2, 9))
-    high = math.ceil(round((many + 1) * (1 + level) / 2, 9))
-    return float(_at_ranks(sample, low)), float(_at_ranks(sample, high))
+    low, high = _ranks(sample, (1 - level) / 2), _ranks(sample, (1 + level) / 2)
+    return float(_at_ranks(sample, math.floor(low))), float(_at_ranks(sample, math.ceil(high)))
 
 
 def loss(sample: FloatArray, wait: float) -> float:
     """Return the mean pinball loss of a sorted sample at the levels 0.05, 0.10, …, 0.95, times 2, s."""
     levels = np.arange(1, 20) / 20
-    ranks = np.ceil(np.round((len(sample) + 1) * levels, 9)).astype(np.int64)
-    error = wait - _at_ranks(sample, ranks)
+    error = wait - _at_ranks(sample, np.ceil(_ranks(sample, levels)).astype(np.int64))
     return 2 * float(np.maximum(levels * error, (levels - 1) * error).mean())
 
 
@@ -76,7 +79,7 @@ def scaled(wait: float | FloatArray) -> FloatArray:
 
 
 def corrections(
-    low: FloatArray, high: FloatArray, wait: FloatArray, misses: tuple[float, float], horizon: float
+    low: FloatArray, high: FloatArray, wait: FloatArray, misses: Sequence[float], horizon: float
 ) -> tuple[float, float]:
     """Return the corrections of both sides from earlier raw intervals and true waits; infinity if there are too few.
 
@@ -84,28 +87,25 @@ def corrections(
     ----------
     low, high, wait : (n,) float64
         Raw intervals and waits of the pairs.
-    misses : tuple of float
+    misses : sequence of float
         Share of misses of each side.
     horizon : float
         Waits above it are infinite.
     """
-    late, beyond = wait > horizon, np.isinf(high)
-    above = scaled(np.minimum(wait, horizon)) - scaled(np.minimum(high, horizon))
-    sides = (
-        scaled(np.minimum(low, horizon)) - scaled(np.minimum(wait, horizon)),
-        np.where(late, np.where(beyond, 0.0, np.inf), above),
-    )
-    found = []
-    for scores, share in zip(sides, misses, strict=True):
-        rank = math.ceil(round((len(scores) + 1) * (1 - share), 9))
-        found.append(math.inf if rank > len(scores) else float(np.sort(scores)[rank - 1]))
-    return found[0], found[1]
+    first, last, true = (scaled(np.minimum(it, horizon)) for it in (low, high, wait))
+    above = np.where(wait > horizon, np.where(np.isinf(high), 0.0, np.inf), true - last)
+
+    def correction(scores: FloatArray, share: float) -> float:
+        rank = math.ceil(_ranks(scores, 1 - share))
+        return math.inf if rank > len(scores) else float(np.sort(scores)[rank - 1])
+
+    return correction(first - true, misses[0]), correction(above, misses[1])
 
 
 def calibrated(raw: tuple[float, float], correction: tuple[float, float]) -> tuple[float, float]:
     """Return a raw interval with its corrections."""
     scales = (float(scaled(raw[0])) - correction[0], float(scaled(raw[1])) + correction[1])
-    ends = sorted(SCALE * float(np.expm1(max(scale, 0.0))) for scale in scales)
+    ends = sorted(SCALE * float(np.expm1(max(0.0, scale))) for scale in scales)  # 0 for infinity - infinity
     return ends[0], ends[1]
 
 
@@ -149,9 +149,13 @@ class Interval:
     """
 
     raw: tuple[float, float]
-    misses: tuple[float, float]
+    misses: Sequence[float]
     correction: tuple[float, float]
     calibrated: tuple[float, float]
+
+    def holds(self, wait: float) -> bool:
+        """Return whether a wait is in the calibrated interval."""
+        return self.calibrated[0] <= wait <= self.calibrated[1]
 
 
 class Judged(NamedTuple):
@@ -162,94 +166,80 @@ class Judged(NamedTuple):
     intervals: dict[float, Interval]
 
 
+def uncalibrated(pair: Pair) -> Judged:
+    """Return a forecast with the raw intervals of the futures."""
+    raw = {level: raw_interval(pair.futures, level) for level in LEVELS}
+    none = np.zeros(0, dtype=np.int64)
+    return Judged("futures", none, {level: Interval(it, (), (0.0, 0.0), it) for level, it in raw.items()})
+
+
+@dataclass(eq=False)
 class Calibration:
     """Calibration of forecasts by earlier ones, in the order of their moments.
 
-    Parameters
+    Attributes
     ----------
     pairs : sequence of Pair
         Earlier forecasts, by moment.
-    horizon, gap : float
-        Horizon, and the time that must be between a pair and a forecast, s.
+    horizon : float
+        Length of the futures, s.
+    gap : float or None
+        Time that must be between a pair and a forecast that it calibrates, s; the horizon by default.
     calibration, fewest : int
         Number of pairs that calibrate a forecast, and the fewest.
+    judged : list of Judged or None
+        The calibrated forecast of each pair.
     """
 
-    def __init__(
-        self,
-        pairs: Sequence[Pair],
-        horizon: float,
-        gap: float | None = None,
-        *,
-        calibration: int = CALIBRATION,
-        fewest: int = FEWEST,
-    ) -> None:
-        self.pairs, self.horizon, self._gap = pairs, horizon, horizon if gap is None else gap
-        self._most, self._fewest = calibration, fewest
-        self._at = np.array([pair.at for pair in pairs], dtype=np.int64)
-        self._wait = np.array([pair.wait for pair in pairs])
-        sources: tuple[Source, ...] = ("futures", "similar jobs")
-        self._median = {it: np.array([quantile(pair.of(it), 0.5) for pair in pairs]) for it in sources}
-        self._raw = {
-            (it, level): np.array([raw_interval(pair.of(it), level) for pair in pairs]).reshape(-1, 2).T
-            for it in sources
-            for level in LEVELS
-        }
-        near = np.minimum(self._wait, horizon)
-        self._loss = {
-            it: np.array(
-                [loss(np.minimum(pair.of(it), horizon), y) for pair, y in zip(pairs, near.tolist(), strict=True)]
-            )
-            for it in sources
-        }
-        self._shares = {level: [(1 - level) / 2] * 2 for level in LEVELS}
-        self._pending: list[tuple[float, int, dict[float, tuple[bool, bool]]]] = []
+    pairs: Sequence[Pair]
+    horizon: float
+    gap: float | None = None
+    calibration: int = CALIBRATION
+    fewest: int = FEWEST
+
+    def __post_init__(self) -> None:
+        self._at, self._wait = (np.array([getattr(pair, name) for pair in self.pairs]) for name in ("at", "wait"))
+        near = np.minimum(self._wait, self.horizon).tolist()
+        self._median, self._raw, self._loss = {}, {}, {}
+        for source in SOURCES:
+            samples = [pair.of(source) for pair in self.pairs]
+            self._median[source] = np.array([quantile(it, 0.5) for it in samples])
+            ends = [[raw_interval(it, level) for it in samples] for level in LEVELS]
+            self._raw[source] = np.array(ends).reshape(len(LEVELS), len(samples), 2)
+            losses = (loss(np.minimum(it, self.horizon), wait) for it, wait in zip(samples, near, strict=True))
+            self._loss[source] = np.array(list(losses))
+        self._nominal = np.array([[(1 - level) / 2] * 2 for level in LEVELS])
+        self._shares = self._nominal  # of misses, by level and side
+        self._pending: list[tuple[float, int, npt.NDArray[np.bool_]]] = []
         self.judged: list[Judged | None] = []
-        for i, pair in enumerate(pairs):
-            found = self.forecast(pair)
-            self.judged.append(found)
+        for number, pair in enumerate(self.pairs):
+            self.judged.append(found := self.forecast(pair))
             if found is not None:
-                missed = min(pair.wait, horizon + 1)
-                sides = {
-                    level: (missed < it.calibrated[0], missed > it.calibrated[1])
-                    for level, it in found.intervals.items()
-                }
-                heapq.heappush(self._pending, (pair.at + min(pair.wait, horizon), i, sides))
+                low, high = np.array([it.calibrated for it in found.intervals.values()]).T
+                wait = min(pair.wait, self.horizon + 1)
+                missed = np.stack([wait < low, wait > high], axis=1)
+                heapq.heappush(self._pending, (pair.at + min(pair.wait, self.horizon), number, missed))
 
     def known(self, at: int) -> int:
         """Return the number of pairs whose truth is known at a moment."""
-        return int(np.searchsorted(self._at, at - self._gap, side="right"))
-
-    def source(self, known: int) -> Source:
-        """Return the source with the smaller loss over the last of the known pairs."""
-        last = slice(max(0, known - self._most), known)
-        futures, similar = (float(self._loss[it][last].mean()) if known else 0.0 for it in ("futures", "similar jobs"))
-        return "similar jobs" if similar < BETTER * futures else "futures"
+        return int(np.searchsorted(self._at, at - (self.horizon if self.gap is None else self.gap), side="right"))
 
     def forecast(self, asked: Pair) -> Judged | None:
         """Return the calibrated forecast at a moment, not before those of earlier calls; None with too few pairs."""
-        self._adapt(asked.at)
+        while self._pending and self._pending[0][0] <= asked.at:
+            shares = self._shares + STEP * (self._nominal - heapq.heappop(self._pending)[2])
+            self._shares = np.clip(shares, SMALLEST, LARGEST)
         known = self.known(asked.at)
-        if known < self._fewest:
+        if known < self.fewest:
             return None
-        source = self.source(known)
+        futures, similar = (it[:known][-self.calibration :].mean() for it in self._loss.values())
+        source: Source = "similar jobs" if similar < BETTER * futures else "futures"
         sample = asked.of(source)
         alike = np.flatnonzero((self._median[source][:known] < SCALE) == (quantile(sample, 0.5) < SCALE))
-        chosen = (alike if len(alike) >= self._fewest else np.arange(known))[-self._most :]
+        chosen = (alike if len(alike) >= self.fewest else np.arange(known))[-self.calibration :]
         intervals = {}
-        for level in LEVELS:
-            misses = self._shares[level][0], self._shares[level][1]
-            low, high = self._raw[source, level][:, chosen]
+        for level, ends, misses in zip(LEVELS, self._raw[source], self._shares.tolist(), strict=True):
+            raw, (low, high) = raw_interval(sample, level), ends[chosen].T
             correction = corrections(low, high, self._wait[chosen], misses, self.horizon)
-            raw = raw_interval(sample, level)
-            intervals[level] = Interval(raw, misses, correction, calibrated(raw, correction))
+            intervals[level] = Interval(raw, tuple(misses), correction, calibrated(raw, correction))
         return Judged(source, chosen, intervals)
-
-    def _adapt(self, at: int) -> None:
-        """Change the shares of misses by the forecasts whose truth became known at or before a moment."""
-        while self._pending and self._pending[0][0] <= at:
-            _, _, sides = heapq.heappop(self._pending)
-            for level, missed in sides.items():
-                for side, miss in enumerate(missed):
-                    share = self._shares[level][side] + STEP * ((1 - level) / 2 - miss)
-                    self._shares[level][side] = min(max(share, SMALLEST), LARGEST)

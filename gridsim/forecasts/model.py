@@ -43,21 +43,17 @@ class Future(NamedTuple):
     ----------
     run : (n,) int64
         Run times of the jobs of the state, from their starts.
-    copied : (m,) int64
-        Rows of the copied jobs in the history, in the order of their arrivals.
-    at, arrival_run : (m,) int64
-        Their arrivals from the moment on, and run times.
     weeks : sequence of (int, int)
         Pieces with arrivals, and the number of weeks back that each is copied from.
+    arrival_run : (m,) int64
+        Run times of the copied jobs, in the order of their arrivals.
     number : int
         Its number, from which random failures are drawn.
     """
 
     run: IntArray
-    copied: IntArray
-    at: IntArray
-    arrival_run: IntArray
     weeks: Sequence[tuple[int, int]]
+    arrival_run: IntArray
     number: int = 0
 
 
@@ -78,32 +74,37 @@ class FutureModel:
 
     def __init__(self, history: History, at: int, horizon: int, jobs: Jobs, *, arrivals: bool = True) -> None:
         self.history, self.at, self.horizon, self.jobs = history, at, horizon, jobs
-        self._arrivals = arrivals
+        self.pieces = -(-horizon // WEEK) if arrivals else 0  # of seven days
+        self._weeks = (at - int(history.submit[0])) // WEEK if len(history.submit) else 0  # of history, whole ones
         self._pool = cache(partial(history.candidates, at))
-        self.pools = [self._pool(*part) for part in zip(*(it.tolist() for it in jobs), strict=True)]
-        numbers: dict[tuple[int, int], int] = {}
-        owners = zip(jobs.user.tolist(), jobs.limit.tolist(), strict=True)
-        self._group: IntArray = np.array([numbers.setdefault(it, len(numbers)) for it in owners], dtype=np.int64)
-        self.groups = list(numbers)
-        self._counts: IntArray = np.array([len(values) for _, values in self.pools], dtype=np.int64)
-        self._values = np.concatenate([values for _, values in self.pools] or [np.zeros(0, dtype=np.int64)])
-        self._first = np.cumsum(self._counts) - self._counts
-        self._weeks: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}
+        self.pools = [self._pool(*job) for job in zip(*(it.tolist() for it in jobs), strict=True)]
+        owners = list(zip(jobs.user.tolist(), jobs.limit.tolist(), strict=True))
+        self.groups = list(dict.fromkeys(owners))
+        numbers = {owner: number for number, owner in enumerate(self.groups)}
+        self._group: IntArray = np.array([numbers[owner] for owner in owners], dtype=np.int64)
+        values = [np.zeros(0, dtype=np.int64), *(values for _, values in self.pools)]
+        self._values, ends = np.concatenate(values), np.cumsum([len(it) for it in values], dtype=np.int64)
+        self._first, self._counts = ends[:-1], np.diff(ends)
+        self.copied = cache(self._copied)
 
-    @property
-    def pieces(self) -> int:
-        """Number of pieces of seven days in the horizon."""
-        return -(-self.horizon // WEEK) if self._arrivals else 0
+    def _back(self, piece: int) -> range:
+        """Return the numbers of weeks back that a piece can be copied from."""
+        return range(piece + 1, min(self._weeks, piece + WEEKS) + 1)
 
     def weeks_back(self, piece: int, u: float) -> int | None:
         """Return the number of weeks that a piece is copied from; None if there is no such week."""
-        most = min(self._known_weeks, piece + WEEKS)
-        return None if most < piece + 1 else piece + 1 + int(u * (most - piece))
+        weeks = self._back(piece)
+        return weeks[int(u * len(weeks))] if weeks else None
 
     def missing_days(self) -> float:
         """Return for how many days of the horizon no week can be copied."""
-        missing = [piece for piece in range(self.pieces) if self.weeks_back(piece, 0.0) is None]
+        missing = [piece for piece in range(self.pieces) if not self._back(piece)]
         return sum(min(self.horizon - piece * WEEK, WEEK) for piece in missing) / 86_400
+
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """Pieces, and the numbers of weeks back that each can be copied from."""
+        return [(piece, back) for piece in range(self.pieces) for back in self._back(piece)]
 
     def arrivals(self, weeks: Sequence[tuple[int, int]]) -> tuple[IntArray, IntArray]:
         """Return the rows of the copied jobs and their arrivals from the moment on, for pieces and weeks back."""
@@ -111,25 +112,13 @@ class FutureModel:
         rows, at = zip((none, none), *(self.copied(*key) for key in weeks), strict=True)
         return np.concatenate(rows), np.concatenate(at)
 
-    @property
-    def keys(self) -> list[tuple[int, int]]:
-        """Pieces, and the numbers of weeks back that each can be copied from."""
-        return [(i, back) for i in range(self.pieces) for back in range(i + 1, min(self._known_weeks, i + WEEKS) + 1)]
-
-    @property
-    def _known_weeks(self) -> int:
-        """Number of whole weeks of history."""
-        return (self.at - int(self.history.submit[0])) // WEEK if len(self.history.submit) else 0
-
-    def copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
+    def _copied(self, piece: int, back: int) -> tuple[IntArray, IntArray]:
         """Return the rows that a piece copies from an earlier week, and their arrivals from the moment on."""
-        if (piece, back) not in self._weeks:
-            shift = self.at - back * WEEK
-            bounds = shift + piece * WEEK, shift + min(self.horizon, (piece + 1) * WEEK)
-            first, last = np.searchsorted(self.history.submit, bounds, side="right").tolist()
-            rows = first + np.flatnonzero(self.history.left[first:last] > self.at)
-            self._weeks[piece, back] = rows, self.history.submit[rows] - shift
-        return self._weeks[piece, back]
+        shift = self.at - back * WEEK
+        bounds = shift + piece * WEEK, shift + min(self.horizon, (piece + 1) * WEEK)
+        first, last = np.searchsorted(self.history.submit, bounds, side="right").tolist()
+        rows = first + np.flatnonzero(self.history.left[first:last] > self.at)
+        return rows, self.history.submit[rows] - shift
 
     def run_times(self, share: FloatArray, value: FloatArray, common: FloatArray) -> IntArray:
         """Return the run times of the jobs of the state for uniforms of jobs and groups."""
@@ -161,8 +150,8 @@ class FutureModel:
         n = len(self.jobs.limit)
         run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
         keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
-        rows, at = self.arrivals(keys)
-        return Future(run, rows, at, self.arrival_runs(rows, rng.random(len(rows))), keys, k)
+        rows, _ = self.arrivals(keys)
+        return Future(run, keys, self.arrival_runs(rows, rng.random(len(rows))), k)
 
     def each(self, futures: int, seed: int) -> Iterator[Future]:
         """Yield all futures."""

@@ -15,6 +15,7 @@ from gridsim.forecasts.answer import Answer as Forecast
 from gridsim.forecasts.answers import forecast
 from gridsim.forecasts.forecaster import NewJob
 from gridsim.forecasts.model import WEEK
+from gridsim.forecasts.state import Machine
 from gridsim.metrics.charges import category_slowdowns, core_class, time_class
 from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
@@ -41,7 +42,6 @@ from gridsim.policy.site_policy import machine
 from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.questions.labels import policies_of
 from gridsim.questions.quotation import AbsentNodes, Answer, Price, Quoted, State
-from gridsim.record import Record
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 
@@ -62,18 +62,6 @@ _SMALLER = (1.0, 0.5)
 
 _PARTS = 4
 """Number of steps between the tightest possible deadline and the one without cost."""
-
-
-class Setup(NamedTuple):
-    """Machine, policy and options of runs."""
-
-    platform: Platform
-    scheduler: Any
-    options: Run
-
-    def run(self, workload: Workload) -> Record:
-        """Return the record of a workload."""
-        return run(workload, *self)
 
 
 def quote(
@@ -98,15 +86,15 @@ def quote(
     workload.require_rigid("only a rigid job can be added", field="workload")
     made = policies_of(policies)
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
-    setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}
-    sited = any(capabilities_of(setup.scheduler).site for setup in setups.values())
+    setups = {label: Machine(platform, scheduler, options) for label, scheduler in made.items()}
+    sited = any(capabilities_of(setup.policy).site for setup in setups.values())
     cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)
     if not len(workload):
         raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
-    schedulers = [setup.scheduler for setup in setups.values()]
+    schedulers = [setup.policy for setup in setups.values()]
     workload, labels = owned(replace(in_site_zone(workload, schedulers), reactions=None), owner or {}, schedulers)
     _check_times(at, walltime, deadline, workload)
     recorded = recorded_state(workload, to_us(float(at))) if sited and workload.has_recorded_schedule else None
@@ -117,7 +105,7 @@ def quote(
     for label, setup in setups.items():
         hear = None if progress is None else partial(progress, label)
         moments[label] = job.moment(workload, setup, hear)
-        if demand is not None and not capabilities_of(setup.scheduler).site:
+        if demand is not None and not capabilities_of(setup.policy).site:
             _check_demand(label, moments[label])
         answers[label] = _answer(label, moments[label], setup, wanted)
     if job.at > last_event(workload) and not any(it.running + it.waiting for it in answers.values()):
@@ -125,7 +113,7 @@ def quote(
     priced_by = _priced_by(moments)
     prices: Sequence[Price] = ()
     if priced_by is not None:
-        slowdown = _usual_slowdown(setups[priced_by]._replace(scheduler="easy"), workload, job)
+        slowdown = _usual_slowdown(setups[priced_by]._replace(policy="easy"), workload, job)
         prices = _prices(moments[priced_by], answers[priced_by], wanted, slowdown)
     quoted = Quoted(
         at=seconds(job.at),
@@ -164,7 +152,7 @@ class _Job(NamedTuple):
     demand: Demand | None
 
     def forecast(
-        self, workload: Workload, setup: Setup, *, calibrate: bool, progress: Callable[[int], None] | None
+        self, workload: Workload, setup: Machine, *, calibrate: bool, progress: Callable[[int], None] | None
     ) -> Forecast:
         """Forecast the start of the job, and of smaller ones, from the state of the log."""
         failures = setup.options.failures
@@ -176,7 +164,7 @@ class _Job(NamedTuple):
             workload,
             at=seconds(self.at),
             new=new,
-            policy=setup.scheduler,
+            policy=setup.policy,
             platform=setup.platform,
             options=setup.options,
             arrivals=self.at - int(workload.submit[0]) >= to_us(2 * WEEK),
@@ -185,25 +173,25 @@ class _Job(NamedTuple):
             progress=None if progress is None else lambda made, _: progress(made),
         )
 
-    def on_site(self, workload: Workload, setup: Setup) -> tuple[Workload, dict[str, int], Demand | None]:
+    def on_site(self, workload: Workload, setup: Machine) -> tuple[Workload, dict[str, int], Demand | None]:
         """Return the workload, labels and demand of the job; a policy that reads labels has no demands."""
         labels = dict(self.labels)
-        if self.demand is None or not capabilities_of(setup.scheduler).site:
+        if self.demand is None or not capabilities_of(setup.policy).site:
             return workload, labels, self.demand
-        for label, value in setup.scheduler.labels_of(self.demand).items():
+        for label, value in setup.policy.labels_of(self.demand).items():
             workload, labels[label] = numbered(workload, label, value)
         return workload, labels, None
 
-    def moment(self, workload: Workload, setup: Setup, progress: Callable[[int], None] | None = None) -> Moment:
+    def moment(self, workload: Workload, setup: Machine, progress: Callable[[int], None] | None = None) -> Moment:
         """Simulate the log and stop at the submission of the job.
 
         Under a policy that reads labels, the state is that of the log, if the log contains one.
         """
-        recorded = capabilities_of(setup.scheduler).site and workload.has_recorded_schedule
+        recorded = capabilities_of(setup.policy).site and workload.has_recorded_schedule
         workload, labels, demand = self.on_site(as_recorded(workload, self.at) if recorded else workload, setup)
         size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": labels}
         how: Any = {"demand": demand, "decided": recorded, "options": setup.options, "progress": progress}
-        return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
+        return state_at(workload, setup.platform, setup.policy, self.at, **size, **how)
 
 
 def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform, *, sited: bool) -> int:
@@ -293,7 +281,7 @@ def busiest_moment(workload: Workload, platform: Platform, options: Run | None =
     return float(submit[int(np.argmax(waiting))])
 
 
-def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Answer:
+def _answer(label: str, moment: Moment, setup: Machine, wanted: int | None) -> Answer:
     """Return the answer of one policy."""
     found = Answer(
         policy=label,
@@ -343,7 +331,7 @@ def _absent(moment: Moment) -> AbsentNodes | None:
     return AbsentNodes(len(machine.absent), len(machine.nodes.names), float("nan") if last >= NEVER else seconds(last))
 
 
-def _expected(moment: Moment, setup: Setup) -> float:
+def _expected(moment: Moment, setup: Machine) -> float:
     """Return the start if all jobs run as estimated and no others are submitted, s of the log's clock; NaN if rejected.
 
     The scheduler's own expectation is used if it has one (``expected_starts``).
@@ -418,7 +406,7 @@ def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float)
     return found
 
 
-def _usual_slowdown(easy: Setup, workload: Workload, job: _Job) -> float:
+def _usual_slowdown(easy: Machine, workload: Workload, job: _Job) -> float:
     """Return the mean slowdown of the job's category under EASY; its walltime is used as its run time."""
     record = easy.run(workload.select(workload.submit <= job.at))
     known = category_slowdowns(record)

@@ -16,6 +16,7 @@ from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.answers import NewJob
+from gridsim.model.cluster_state import ClusterState
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 from gridsim.report.forecast_text import sentence
@@ -94,6 +95,19 @@ def test_a_job_that_is_not_submitted_yet_waits_behind_the_others() -> None:
     assert found.jobs[0].requested >= max(it.requested for it in others.jobs)
 
 
+def test_a_moment_without_waiting_jobs_has_no_forecasts() -> None:
+    log = gs.Workload.from_columns(submit=[0, 5], runtime=[9, 9], cores=[1, 1], cores_stated=8)
+    found = gs.forecast(log, at=5, arrivals=False, calibrate=False)
+    assert (found.running, found.waiting, found.samples.shape) == (2, 0, (99, 0))
+
+
+def test_the_state_of_a_cluster_needs_no_history() -> None:
+    case = json.loads((Path(__file__).parent / "golden" / "f07-world.json").read_text())
+    found = gs.forecast(ClusterState.from_json(case["state"]), arrivals=False)
+    assert {it.job for it in found.jobs} <= case["expected"].keys()
+    assert found.waiting == len(found.jobs) > 0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -142,6 +156,11 @@ def job_of(**changes: Any) -> JobForecast:
             {"intervals": {0.9: (3630.0, math.inf)}},
             "Job 310128 starts after 13:00 with 90 % probability (calibrated on 200 earlier forecasts); median 13:58. "
             "No later limit can be stated.",
+        ),
+        (
+            {"intervals": {0.9: (math.inf, math.inf)}, "sample": np.full(99, math.inf)},
+            "Job 310128 starts later than 7 d with 90 % probability (calibrated on 200 earlier forecasts); median "
+            "later than 7 d. No later limit can be stated.",
         ),
         (
             {"pairs": 0, "known": 31},

@@ -11,8 +11,7 @@ import pytest
 from gridsim.errors import PolicyError
 from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Future, FutureModel
-from gridsim.forecasts.runs import FutureRuns, Machine
-from gridsim.forecasts.state import State
+from gridsim.forecasts.state import FutureRuns, Machine, State
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
@@ -53,12 +52,12 @@ def test_golden_case_f04(engine: str) -> None:
     for k, given in enumerate(case["futures"]):
         weeks = [model.weeks_back(0, (k + given["week"]) / len(case["futures"]))]
         assert weeks == [given["weeks_back"]]
-        rows, arrivals = model.arrivals([(piece, back) for piece, back in enumerate(weeks) if back is not None])
+        rows, _ = model.arrivals([(piece, back) for piece, back in enumerate(weeks) if back is not None])
         assert [-everyone[order[row]]["job"] for row in rows] == given["arrivals"]
         run = model.run_times(*(np.array(given[name]) for name in ("share", "value", "common")))
         assert (run - model.jobs.elapsed).tolist() == given["left"]
         known = model.arrival_runs(rows, np.zeros(len(rows)))
-        future = Future(run, rows, arrivals, known, [(0, weeks[0])])
+        future = Future(run, [(0, weeks[0])], known)
         waits = runs.waits(future, range(len(waiting))).tolist()
         assert dict(zip(waiting, waits, strict=True)) == given["starts"]
         samples.append(waits)

@@ -54,6 +54,10 @@ def test_golden_case_f08() -> None:
             assert got.calibrated == pytest.approx([number(it) for it in want["calibrated"]], abs=1e-5)
 
 
+def test_an_infinite_correction_of_a_wait_beyond_the_horizon_states_no_limit() -> None:
+    assert calibrated((math.inf, math.inf), (math.inf, 0.0)) == (0.0, math.inf)
+
+
 @pytest.mark.parametrize("many", [50, 200])
 def test_exchangeable_pairs_are_covered_with_the_stated_probability(many: int) -> None:
     rng = np.random.default_rng(many)

@@ -81,8 +81,9 @@ def test_nothing_later_changes_a_future(seed: int) -> None:
     few = changed.submit <= at
     changed = History(**{name: column[few] for name, column in vars(changed).items() if not name.startswith("_")})
     jobs = Jobs(np.array([5, 0, 70]), np.array([900, 3600, 40_000]), np.array([1, 2, 1]))
-    for one, other_one in zip(
-        *(FutureModel(it, at, 9 * 86_400, jobs).each(9, seed) for it in (history, changed)), strict=True
-    ):
-        assert all(np.array_equal(*pair) for pair in zip(one, other_one, strict=True))
-        assert len(one.at)
+    models = [FutureModel(it, at, 9 * 86_400, jobs) for it in (history, changed)]
+    for one, two in zip(*(model.each(9, seed) for model in models), strict=True):
+        copied = [model.arrivals(it.weeks) for model, it in zip(models, (one, two), strict=True)]
+        both = zip((*one, *copied[0]), (*two, *copied[1]), strict=True)
+        assert all(np.array_equal(*pair) for pair in both)
+        assert len(one.arrival_run)

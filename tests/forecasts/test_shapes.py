@@ -10,8 +10,7 @@ import pytest
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.forecasts.answers import forecaster_of
-from gridsim.forecasts.forecaster import Options
-from gridsim.forecasts.shapes import PARTS, shapes, shapes_of, until_empty
+from gridsim.forecasts.forecaster import PARTS, Options, shapes_of
 from gridsim.model.failures import Failures
 from gridsim.model.platform_file import read_platform
 from gridsim.model.windows import Window
@@ -38,12 +37,12 @@ def test_a_smaller_job_starts_earlier_in_all_futures(engine: str) -> None:
     found = forecaster_of(small_queue(), "easy", None, Run(engine=engine), options)  # type: ignore[arg-type]
     state = found.state(10)
     assert state.waiting.tolist() == [1, 2, 3]
-    narrow, short, same = shapes(found, state, 2, [(4, 500), (8, 100), (4, 2000)])
+    narrow, short, same = found.shapes(state, 2, [(4, 500), (8, 100), (4, 2000)])
     assert (narrow.earlier, narrow.median, narrow.clearly) == (9, 0.0, True)
     assert (short.earlier, short.clearly) == (0, False)
     assert same.earlier == 0
-    present, at_all = until_empty(found, state)
-    requested = found.runs(state, found.model(state)).by_requested_walltimes([2])
+    present, at_all = found.until_empty(state)
+    requested = found.runs(state).by_requested_walltimes([2])
     assert (present <= requested[0]).all()
     assert np.array_equal(present, at_all)
 
@@ -56,7 +55,7 @@ def test_the_queue_is_empty_later_with_arrivals() -> None:
     log = gs.Workload.from_columns(**columns, labels={"user": rng.integers(0, 5, n)}, cores_stated=8)
     found = forecaster_of(log, "easy", None, Run(), Options(futures=19, horizon=2 * DAY))
     at = next(int(t) for t in log.submit[500:] // 10**6 if len(found.state(int(t)).waiting))
-    present, at_all = until_empty(found, found.state(at))
+    present, at_all = found.until_empty(found.state(at))
     assert (at_all >= present).all()
     assert (at_all > present).any()
 
