@@ -294,8 +294,8 @@ class Forecaster:
         """Return the forecasts at moments; those in the user's cache folder are not made again."""
         log, (platform, policy, options) = self.log, self.machine
         columns = (log.submit, log.runtime, log.estimate, log.cores, self.history.user, self.start, self.end)
-        parts = plugins(policy, self.options.model)
-        what = repr((platform, policy, replace(options, engine="auto"), self.options, parts))
+        files = plugins(policy, self.options.model)
+        what = repr((platform, policy, replace(options, engine="auto"), self.options, files))
         key = hashlib.sha256(np.stack(columns).tobytes() + what.encode()).hexdigest()
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim", "forecasts")
         kept: dict[Question, Pair] = read_checkpoint(path := folder / f"{key[:32]}.pairs", key) or {}

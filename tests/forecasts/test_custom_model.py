@@ -63,12 +63,16 @@ def test_a_model_of_a_file_knows_nothing_later_than_the_moment() -> None:
     assert np.array_equal(forecast(log, model=EXAMPLE, workers=2).samples, first.samples)
 
 
-def test_a_model_and_its_parameters_are_part_of_the_key_of_kept_forecasts() -> None:
-    log, keys = busy_log(), set()
-    for model in (None, EXAMPLE, f"{EXAMPLE}?weeks=2", AsRequested()):
-        made = Options(source="simulated", model=custom_model(model))
-        keys.add(forecaster_of(log, "easy", None, gs.Run(), made).kept_file)
-    assert len(keys) == 4
+def test_a_model_and_its_parameters_are_part_of_the_key_of_kept_forecasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    log = busy_log()
+    for many, model in enumerate((None, EXAMPLE, f"{EXAMPLE}?weeks=2", None), 1):
+        made = Options(futures=19, source="simulated", model=custom_model(model))
+        forecaster = forecaster_of(log, "easy", None, gs.Run(), made)
+        forecaster.pairs(forecaster.calibrating(AT)[:1])
+        assert len([*tmp_path.iterdir()]) == min(many, 3)
 
 
 WRONG: dict[str, tuple[Any, str]] = {
