@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gridsim.forecasts.state import State
-from gridsim.model.cluster_state import ClusterState
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform
 from gridsim.model.time import MICROSECOND, NEVER
@@ -17,13 +16,14 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.simulation import simulate
 from gridsim.world import World
+from tests.forecasts.states import state_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def test_golden_case_f07() -> None:
     case = json.loads((GOLDEN / "f07-world.json").read_text())
-    state = ClusterState.from_json(case["state"])
+    state = state_of(case["state"])
     world = World.from_state(state, "easy", default_limit=case["default_limit"])
     ids = [job.job for job in (*state.running, *state.waiting)]
     ids = [job for job in ids if job in case["expected"]]

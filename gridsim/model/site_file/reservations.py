@@ -99,7 +99,7 @@ def read_reservations(
     lines = lines_of(path, f"the output of {COMMAND}")
     ignored: Counter[str] = Counter()
     found: list[Reservation] = []
-    for number, words in reservation_records(path, lines):
+    for number, words in _records(path, lines):
         found += _reservation(_Record(path, number, words, clock), nodes, ignored)
     return tuple(found), ignored
 
@@ -124,7 +124,7 @@ def window_tables(path: Path) -> list[dict[str, Any]]:
         For a reservation that is repeated, has a floating start, excludes users, or has different cores of nodes.
     """
     found: list[dict[str, Any]] = []
-    for number, words in reservation_records(path, lines_of(path, f"the output of {COMMAND}")):
+    for number, words in _records(path, lines_of(path, f"the output of {COMMAND}")):
         record = _Record(path, number, words, SiteClock())
         flags = {word.partition("=")[0] for word in record.text("Flags").upper().split(",")}
         begin, end, name = record.text("StartTime"), record.text("EndTime"), record.text("ReservationName")
@@ -153,7 +153,7 @@ def window_tables(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def reservation_records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield keys in lower case and values of each reservation; cores of single nodes as ``cores of NODE``."""
     if lines and "|" in lines[0]:
         for number, row in table(path, lines, ("name",)):

@@ -203,9 +203,6 @@ def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[t
             yield number, dict(zip(header, cells, strict=False))
 
 
-_FIRST_KEYS = ("JobId", "NodeName", "PartitionName", "ReservationName", "LicenseName")
-
-
 def records(path: Path, lines: Sequence[str], first: str, expected: str) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Yield the line, and the keys and values, of each record in the output of ``scontrol show``.
 
@@ -222,10 +219,8 @@ def records(path: Path, lines: Sequence[str], first: str, expected: str) -> Iter
         if not line.strip() or line.startswith(("No ", "#")):
             continue
         found = re.findall(r"([A-Za-z][\w/]*)=(\S*)", line)
-        if not found:
-            raise InputError(f"'{line[:60]}' is not Key=Value; expected {expected}", path=path, line=number)
-        if found[0][0] in _FIRST_KEYS and found[0][0] != first and not line[0].isspace():
-            message = f"begins with {found[0][0]}=, not {first}=; expected only the output of {expected}"
+        if not found or (found[0][0] != first and not (pairs and line[0].isspace())):
+            message = f"'{line[:60]}' is not {'Key=Value' if not found else f'{first}=…'}; expected {expected}"
             raise InputError(message, path=path, line=number)
         for key, value in found:
             if key == first:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from gridsim.errors import InputError
-from gridsim.model.cluster_state import ClusterState, RunningJob, WaitingJob
+from gridsim.model.cluster_state import ClusterState
 from gridsim.model.site_file import SiteClock
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.sacct.fields import COMMAND
-from gridsim.workload.formats.stream import packed_file
 from gridsim.workload.problems import Problems
-from gridsim.workload.slurm_state.job_lists import RUNNING, WAITING, columns_of, job_lines, lines_of
+from gridsim.workload.slurm_state.job_lists import WORDS, columns_of, job_lines, text_of
 from gridsim.workload.slurm_state.jobs import jobs_at, newest_time
 from gridsim.workload.slurm_state.machine import read_licences, read_limits, read_nodes, read_reservations, with_running
 
@@ -62,45 +64,30 @@ def read_slurm_state(
     running, waiting, skipped = jobs_at(moment, lines, problems)
     if skipped:
         notes.append(f"{len(skipped)} jobs without a needed field are left out: {', '.join(skipped[:5])}")
-    nodes, enlarged = with_running(read_nodes(folder), running, problems)
+    limits, active = read_limits(folder, clock), (*WORDS["running"], *WORDS["waiting"])
+    nodes, enlarged = with_running(read_nodes(folder, clock), running, problems)
     reservations, repeated = read_reservations(folder, clock)
     return ClusterState(
         moment,
         running,
-        _with_limits(folder, waiting, running),
+        tuple(replace(job, limit=job.limit or limits.get(job.partition.partition(",")[0])) for job in waiting),
         nodes,
         reservations,
-        licences=read_licences(folder),
-        left_out=dict(Counter(line.state for line in lines if line.state not in (*RUNNING, *WAITING))),
+        licences=read_licences(folder, clock),
+        left_out=dict(Counter(line.state for line in lines if line.state not in active)),
         notes=(*notes, *enlarged, *repeated),
     )
 
 
 def _moment(folder: Path, newest: int) -> tuple[int, list[str]]:
     """Return the moment of the state (Unix time, s), and notes on it."""
-    if (path := packed_file(folder, "now")) is None:
-        if not newest:
-            raise InputError("has no time; expected the output of date +%s", path=folder / "now")
+    path, text = text_of(folder, "now")
+    if not text and newest:
         return newest, ["there is no file 'now': the moment of the state is the newest time in the list of jobs"]
-    text = "".join(lines_of(path)).strip()
-    if not (text.isascii() and text.isdigit() and len(text) < 12):
-        raise InputError(f"is '{text[:60]}'; expected the output of date +%s", path=path, line=1)
+    if not re.fullmatch("[0-9]{1,11}", text.strip()):
+        raise InputError(f"is '{text.strip()[:60]}'; expected the output of date +%s", path=path, line=1)
     away = abs(int(text) - newest) if newest else 0
     return int(text), [f"'now' is {away / 60:.0f} min from the newest time in the list of jobs"] if away > 600 else []
-
-
-def _with_limits(
-    folder: Path, waiting: tuple[WaitingJob, ...], running: tuple[RunningJob, ...]
-) -> tuple[WaitingJob, ...]:
-    """Return the waiting jobs with the limit of the first partition where they have none."""
-    if all(job.limit for job in waiting):
-        return waiting
-    limits = read_limits(folder)
-    found = tuple(replace(job, limit=job.limit or limits.get(job.partition.partition(",")[0])) for job in waiting)
-    if not any(job.limit for job in (*running, *found)):
-        message = "no job and no partition has a time limit; expected one, for example in scontrol_partition.txt"
-        raise InputError(message, path=folder, field="TimeLimit")
-    return found
 
 
 def check_history(state: ClusterState, history: Workload, path: object = None) -> None:
@@ -116,8 +103,8 @@ def check_history(state: ClusterState, history: Workload, path: object = None) -
         File of the log, for the error.
     """
     users = {job.user for job in (*state.running, *state.waiting)}
-    codes, names = history.labels.get("user"), history.names.get("user", ())
-    logged = set() if codes is None else {names[code] for code in set(codes.tolist()) if UNKNOWN < code < len(names)}
+    names = history.names.get("user", ())
+    logged = {names[code] for code in np.unique(history.labels.get("user", [])) if UNKNOWN < code < len(names)}
     if users and logged and users.isdisjoint(logged):
         shown = [", ".join(sorted(each)[:3]) for each in (users, logged)]
         message = f"has users such as {shown[1]}, but none of the state's ({shown[0]}); expected the same cluster"

@@ -1,78 +1,91 @@
-"""Lists of jobs: ``squeue --json``, ``scontrol -o show job`` and ``squeue -o``, with the keys of `scontrol`."""
+"""Files of a live state, and lists of jobs: ``squeue --json``, ``scontrol -o show job`` and ``squeue -o``."""
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.files import DAMAGED, read_toml
-from gridsim.model.site_file import SiteClock
+from gridsim.files import DAMAGED, decoded, parse_json, read_toml, unpacked
+from gridsim.model.site_file import SiteClock, minutes
+from gridsim.model.site_file.conf import generic_resources
 from gridsim.model.site_file.syntax import ConfLine, integer, records
-from gridsim.model.time import MICROSECOND
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.schema import ANY, check
 from gridsim.workload.formats.sacct import document, values
-from gridsim.workload.formats.sacct.submit_lines import gpus_of
-from gridsim.workload.formats.stream import opened, packed_file
 
 KEYS: Mapping[str, Mapping[str, str]] = read_toml(Path(__file__).with_name("keys.toml"))
-"""Keys of `scontrol` for the columns of ``squeue``, ``sinfo`` and ``squeue_json``."""
+"""Keys of `scontrol` for the columns of ``squeue``, ``sinfo`` and ``squeue_json``, and words."""
 
-RUNNING = ("RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "POWER_UP_NODE")
-HELD = ("RESV_DEL_HOLD", "REQUEUE_HOLD", "SPECIAL_EXIT")
-WAITING = ("PENDING", "REQUEUED", *HELD)
+WORDS: Mapping[str, Any] = KEYS["words"]
+_NAMES = {key.lower(): name for name, key in KEYS["squeue_json"].items()}
 
 
-class JobLine(ConfLine):
-    """Values of a job by the keys of `scontrol`; errors contain the job and the key of the file.
+class Line(ConfLine):
+    """Values of a record by the keys of `scontrol`; errors contain the key of the file, and the job."""
 
-    Attributes
-    ----------
-    state : str
-        State of the job: a flag that decides whether it holds nodes or is held, else the base state.
-    """
+    def __init__(self, path: Path, number: int, words: Mapping[str, str], clock: SiteClock):
+        super().__init__(path, number, words)
+        self._clock, self.job, self.state = clock, words.get("JobId", ""), ""
+        self._names = _NAMES if ".json" in path.suffixes else {}
 
-    def __init__(self, path: Path, line: int, words: Mapping[str, str], clock: SiteClock, keys: Mapping[str, str]):
-        super().__init__(path, line, words)
-        self._clock, self._keys, self.job = clock, keys, words["JobId"]
-        first, *flags = words["JobState"].split(",")
-        self.state = next((flag for flag in flags if flag in (*RUNNING, *HELD, "REQUEUED")), first)
-        if self.state not in values.STATES:
-            raise self.wrong("JobState", self.state, "a state such as RUNNING or PENDING")
-
-    def value(self, key: str) -> str:
-        return self.rest.get(key.lower(), "")
+    def text(self, key: str, default: str = "") -> str:
+        return self.rest.get(key.lower(), default)
 
     def key(self, key: str) -> str:
         """Return the key of the file for a key of `scontrol`."""
-        return self._keys.get(key, key)
+        return self._names.get(key.lower(), key)
 
     def wrong(self, key: str, value: str, expected: str) -> InputError:
-        message = f"is '{value[:60]}' for job {self.job[:20]}; expected {expected}"
+        message = f"is '{value[:60]}'{f' for job {self.job[:20]}' if self.job else ''}; expected {expected}"
         return InputError(message, path=self.path, line=self.number, field=self.key(key))
 
     def count(self, key: str, text: str | None = None) -> int:
-        """Return a whole number from 0: that of a key, or of a text that belongs to it; 0 if it is empty."""
-        text = self.value(key) if text is None else text
-        try:
-            if text and not (text.isascii() and text.isdigit()):
-                raise ValueError(text)
-            return integer(text or "0")
-        except ValueError as error:
-            raise self.wrong(key, text, "a whole number from 0") from error
+        """Return a number, or the least of a range such as 1-4, of a key or of a *text* in it; 0 if it is empty."""
+        text = self.text(key) if text is None else text
+        return self.read(key, text.partition("-")[0] or "0", integer, "a whole number from 0")
+
+    def split(self, key: str) -> tuple[str, ...]:
+        """Return the names in a list with commas; the default partition has a ``*``."""
+        return tuple(name.rstrip("*") for name in self.text(key).split(",") if name)
+
+    def hosts(self, key: str) -> tuple[str, ...]:
+        return tuple(self.names(self.key(key), self.text(key)))
 
     def time(self, key: str) -> int:
         """Return a Unix time, s; 0 if it is unknown."""
-        if (text := self.value(key)) in ("", "0", "Unknown", "None", "NONE"):
+        if (text := self.text(key)).upper() in WORDS["unknown"]:
             return 0
-        found = self._clock.instant(text, field=self.key(key), path=self.path, line=self.number) // MICROSECOND
-        if found < 0:
-            raise self.wrong(key, text, "a time since 1970")
-        return found
+        return max(self._clock.instant(text, field=self.key(key), path=self.path, line=self.number) // MICROSECOND, 0)
+
+    def seconds(self, key: str) -> int | None:
+        """Return a length of time, s; None for no limit, and if it is unknown."""
+        if (text := self.text(key)).upper() in WORDS["unknown"]:
+            return None
+        found = self.read(key, text, minutes, "a time such as 1-00:00:00 or UNLIMITED")
+        return found // MICROSECOND if found < NEVER else None
 
 
-def job_lines(folder: Path, clock: SiteClock) -> tuple[Path, list[JobLine]]:
+Read = Callable[[Path, str, SiteClock], Iterator[Line]]
+
+
+def text_of(folder: Path, name: str) -> tuple[Path, str]:
+    """Return a file of the folder, which may be compressed with gzip or xz, and its text; empty if there is none."""
+    paths = [folder / f"{name}{suffix}" for suffix in ("", ".gz", ".xz")]
+    path = next(filter(Path.is_file, paths), paths[0])
+    try:
+        text = decoded(unpacked(path.read_bytes()), path, "replace") if path.is_file() else ""
+    except DAMAGED as error:
+        raise InputError(f"cannot be read, or is damaged ({error}); copy it again", path=path) from error
+    if text and not text.endswith("\n") and not name.endswith(".json"):
+        raise InputError("was cut: its last line has no end; collect it again", path=path, line=text.count("\n") + 1)
+    return path, text
+
+
+def job_lines(folder: Path, clock: SiteClock) -> tuple[Path, list[Line]]:
     """Return the first of the three lists that the folder has, and its jobs.
 
     Raises
@@ -80,47 +93,31 @@ def job_lines(folder: Path, clock: SiteClock) -> tuple[Path, list[JobLine]]:
     InputError
         For a folder without such a list, and for a list that was cut or has other contents.
     """
-    for name, read in (("squeue.json", _document), ("scontrol_job.txt", _shown), ("squeue.txt", _printed)):
-        if (path := packed_file(folder, name)) is not None:
-            keys = {key: name for name, key in KEYS["squeue_json"].items()} if read is _document else {}
-            return path, [JobLine(path, number, words, clock, keys) for number, words in read(path)]
-    raise InputError("has no list of jobs; expected squeue.json, scontrol_job.txt or squeue.txt", path=folder)
+    lists: dict[str, Read] = {"squeue.json": _document, "scontrol_job.txt": _shown, "squeue.txt": _printed}
+    for name, read in lists.items():
+        path, text = text_of(folder, name)
+        if not path.is_file():
+            continue
+        lines = list(read(path, text, clock))
+        active = (*WORDS["running"], *WORDS["waiting"])
+        for line in lines:  # a flag decides whether a job holds nodes or is held
+            first, *flags = line.text("JobState").split(",")
+            line.state = next((flag for flag in flags if flag in active), first)
+            if line.state not in values.STATES:
+                raise line.wrong("JobState", line.state, "a state such as RUNNING or PENDING")
+        return path, lines
+    raise InputError(f"has no list of jobs; expected {', '.join(lists)}", path=folder)
 
 
-def lines_of(path: Path) -> list[str]:
-    """Return the lines of a text, which may be empty; raise `InputError` if it was cut within a line."""
-    if not path.stat().st_size:
-        return []
-    with opened(path) as (stream, _):
-        try:
-            *lines, last = stream.read().decode("utf-8", "replace").split("\n")
-        except DAMAGED as error:
-            raise InputError(f"the compressed data is truncated or damaged ({error})", path=path) from error
-    if last:
-        raise InputError("was cut: its last line has no end; collect it again", path=path, line=len(lines) + 1)
-    return [line.removesuffix("\r") for line in lines]
-
-
-_Lines = Iterator[tuple[int, dict[str, str]]]
-
-
-def _document(path: Path) -> _Lines:
-    with opened(path) as (stream, _):
-        jobs = document.Document(stream, path, command="squeue --json")
-        for line, job in jobs.entries():
-            entry = job if isinstance(job, dict) else {}
-            lacking = [key for key in ("job_id", "job_state", "submit_time") if key not in entry]
-            if lacking:
-                message = f"is an entry without '{lacking[0]}'; expected a job of squeue --json"
-                raise InputError(message, path=path, line=line)
-            words = {key: _text(entry.get(name)) for name, key in KEYS["squeue_json"].items()}
-            words["ArrayTaskId"] = words["ArrayTaskId"] or _text(entry.get("array_task_id"))
-            if words["TimeLimit"] not in ("", "UNLIMITED"):
-                words["TimeLimit"] += ":00"  # minutes and seconds
-            yield line, words
-        if jobs.cut is not None or not jobs.is_closed():
-            message = "was cut, or has more than one document; expected the whole output of squeue --json"
-            raise InputError(message, path=path, line=jobs.cut or jobs.lines)
+def _document(path: Path, text: str, clock: SiteClock) -> Iterator[Line]:
+    data = text.encode()
+    content = parse_json(data, path, "the whole output of squeue --json")
+    check(content, {"jobs": [{"job_id": ANY}]}, path=path, data=data)
+    for line, job in document.Document(io.BytesIO(data), path).entries():
+        words: dict[str, str] = {}
+        for name, key in KEYS["squeue_json"].items():
+            words[key] = _text(job.get(name)) or words.get(key, "")
+        yield Line(path, line, words, clock)
 
 
 def _text(value: Any) -> str:
@@ -137,20 +134,18 @@ _NAME = re.compile(r"^(JobId=\d+ (?:Array\S+ )*)JobName=.*?( UserId=\S+\(\d+\) G
 """Name of a job, which can contain blanks, line ends and ``=``."""
 
 
-def _shown(path: Path) -> _Lines:
-    text = _NAME.sub(lambda found: found[1] + "\n" * found[0].count("\n") + found[2], "\n".join(lines_of(path)))
-    for line, words in show_records(path, text.split("\n"), "JobId", "scontrol -a -o show job"):
-        for key in ("JobId", "UserId", "JobState", "SubmitTime", "NumCPUs"):
-            if key not in words:
-                message = "is missing; the list was cut, or is not the output of scontrol -a -o show job"
-                raise InputError(message, path=path, line=line, field=key)
-        tres = words.get("TRES", "")
-        yield line, {"AllocTRES": tres, "ReqTRES": tres} | words | {"UserId": words["UserId"].partition("(")[0]}
+def _shown(path: Path, text: str, clock: SiteClock) -> Iterator[Line]:
+    text = _NAME.sub(lambda found: found[1] + "\n" * found[0].count("\n") + found[2], text)
+    for line in shown(path, text, clock, "JobId", "-a -o show job"):
+        tres, user = line.text("TRES"), line.text("UserId").partition("(")[0]
+        line.rest = {"alloctres": tres, "reqtres": tres} | line.rest | {"userid": user}
+        yield line
 
 
-def show_records(path: Path, lines: list[str], first: str, command: str) -> _Lines:
-    """Yield the records of the output of `scontrol`; of a repeated key, the first value counts."""
-    return ((line, dict(reversed(pairs))) for line, pairs in records(path, lines, first, command))
+def shown(path: Path, text: str, clock: SiteClock, first: str, command: str) -> Iterator[Line]:
+    """Yield the records of the output of `scontrol`, which begin with a key; of a repeated key, the first counts."""
+    for number, pairs in records(path, text.split("\n"), first, f"scontrol {command}"):
+        yield Line(path, number, dict(reversed(pairs)), clock)
 
 
 def columns_of(command: str) -> str:
@@ -158,31 +153,29 @@ def columns_of(command: str) -> str:
     return "|".join(KEYS[command])
 
 
-def split_lines(path: Path, command: str, free: int = 0) -> _Lines:
-    """Yield the lines of a list with these columns; after *free* delimiters the rest is split once."""
+def split_lines(path: Path, text: str, clock: SiteClock, command: str) -> Iterator[Line]:
+    """Yield the lines of a list with the columns of a command; features, which come last, can have delimiters."""
     keys = KEYS[command].values()
-    for number, line in enumerate(lines_of(path), start=1):
-        cells = line.split("|", free or -1)
-        cells = [*cells[:-1], *cells[-1].split("|", 1)] if free else cells
-        if len(cells) != len(keys) and line.strip():
+    for number, line in enumerate(text.split("\n"), start=1):
+        cells = line.split("|", len(keys) - 1)
+        if len(cells) < len(keys) and line.strip():
             message = f"has {len(cells)} fields; expected {len(keys)} ({command} -h -o '{columns_of(command)}')"
             raise InputError(message, path=path, line=number)
         texts = ("" if cell.strip() in ("(null)", "N/A") else cell.strip() for cell in cells)
         if line.strip():
-            yield number, dict(zip(keys, texts, strict=True))
+            yield Line(path, number, dict(zip(keys, texts, strict=True)), clock)
 
 
-def _printed(path: Path) -> _Lines:
+def _printed(path: Path, text: str, clock: SiteClock) -> Iterator[Line]:
     """Yield the lines of `squeue`, with its resources per node or core as a list for the whole job."""
-    for line, words in split_lines(path, "squeue", len(KEYS["squeue"]) - 2):
-        cores, nodes = (int(words[key]) if re.fullmatch("[0-9]{1,9}", words[key]) else 1 for key in _COUNTS)
-        memory, unit = values.memory(words["MinMemory"].encode())
-        gpus, kind = gpus_of(words["Gres"].encode())
-        gpu = "gres/gpu" + (":" + kind.decode() if kind else "")
-        listed = f"cpu={words['NumCPUs']}" + (f",mem={memory * (cores if unit == b'c' else nodes)}M") * (memory > 0)
-        listed += f",{gpu}={gpus * nodes}" * (gpus > 0)
-        begin = words["StartTime"] if words["Reason"] == "BeginTime" else words["SubmitTime"]
-        yield line, words | {"AllocTRES": listed, "ReqTRES": listed, "EligibleTime": begin}
-
-
-_COUNTS = ("NumCPUs", "NumNodes")
+    for line in split_lines(path, text, clock, "squeue"):
+        nodes = line.count("NumNodes")
+        memory, unit = values.memory(line.text("MinMemory").encode())
+        amounts = {"cpu": line.text("NumCPUs")}
+        amounts |= {"mem": f"{memory * (line.count('NumCPUs') if unit == b'c' else nodes)}M"} if memory > 0 else {}
+        gpus, _ = generic_resources(line, re.sub("gres[:/]", "", line.text("Gres")))
+        amounts |= {f"gres/gpu:{kind}".rstrip(":"): str(count * nodes) for kind, count in gpus.items()}
+        listed = ",".join(f"{name}={amount}" for name, amount in amounts.items())
+        begin = line.text("StartTime" if line.text("Reason") == "BeginTime" else "SubmitTime")
+        line.rest |= {"alloctres": listed, "reqtres": listed, "eligibletime": begin}
+        yield line
