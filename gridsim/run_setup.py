@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.engine.setup import Setup
-from gridsim.entities.beginning import Beginning, begin_at
+from gridsim.entities.beginning import Beginning, Begun
 from gridsim.entities.clock import Clock, Instant, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import HeldResources, Submissions, with_spare_rows
@@ -141,7 +141,7 @@ def set_up(
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     if beginning is not None:
-        begin_at(beginning, env, instant, root, clusters[0], outcome)
+        Begun(beginning, env, instant, root, clusters[0], outcome)
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns, beginning)
     return Setup(workload, platform, policy, options, tick, *made)

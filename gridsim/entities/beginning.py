@@ -65,11 +65,6 @@ class Beginning:
             columns["labels"] = {**workload.labels, RECORDED_WAIT: recorded}
         return replace(workload, **columns), replace(self, running=[(0, place) for _, place in self.running])
 
-    @property
-    def withheld(self) -> bool:
-        """True if some jobs enter the queue only after other jobs have started or ended."""
-        return bool(self.after or self.throttles)
-
     def arrivals(self, submit: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows that enter the queue at known times, in this order, and these times."""
         times = np.maximum(submit, 0)
@@ -78,13 +73,13 @@ class Beginning:
         return rows, times[rows]
 
 
-class Dependents:
-    """Let jobs enter the queue when the jobs that they wait for have started or ended.
+class Begun:
+    """The running jobs of a state in place, and jobs that enter the queue when others have started or ended.
 
     Parameters
     ----------
     cluster : Cluster
-        The cluster, which reports starts and ends of requests.
+        The cluster, before anything is decided; it reports starts and ends of requests.
     """
 
     def __init__(
@@ -94,8 +89,13 @@ class Dependents:
         running = range(len(beginning.running))
         self._left = dict.fromkeys(sorted({*beginning.after, *beginning.throttles}.difference(running)))
         self._expected = False
-        cluster.users = self
-        self.over(0)
+        if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
+            cluster.scheduler.recall(beginning.past)
+        for row, (elapsed, placement) in enumerate(beginning.running):
+            cluster.install(row, elapsed, placement)
+        if self._left:
+            cluster.users = self
+            self.over(0)
 
     def over(self, request: int) -> None:
         """Consider the jobs that wait for the start or the end of a request, after all events of this instant."""
@@ -125,15 +125,3 @@ class Dependents:
         if len(completed) < len(rows) or not (rows or kind == "singleton"):
             return False
         return {"afternotok": not any(completed), "afterany": True, "singleton": True}.get(kind, all(completed))
-
-
-def begin_at(
-    beginning: Beginning, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome
-) -> None:
-    """Fill the machine and the scheduler of a cluster with the running jobs of a state, before anything is decided."""
-    if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
-        cluster.scheduler.recall(beginning.past)
-    for row, (elapsed, placement) in enumerate(beginning.running):
-        cluster.install(row, elapsed, placement)
-    if beginning.withheld:
-        Dependents(beginning, env, instant, root, cluster, outcome)

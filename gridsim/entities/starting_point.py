@@ -87,8 +87,7 @@ class StartingPoint:
             provenance={"clock": {"origin": at, "zone": "epoch"}},
         )
         submit = np.append(-elapsed, np.array(enters, dtype=np.int64)) * MICROSECOND
-        windows = _windows(state)
-        platform, places = _machine(state, running, on_nodes=bool(windows))
+        platform, places, windows = _machine(state, running)
         base = [job.job.partition("_")[0] for job in jobs]  # numbers of arrays
         most = {str(job.array): (job.array, job.throttle) for job in waiting if job.array and job.throttle}
         conditions = {row: _conditions(row, jobs, base) for row in range(many, len(jobs))}
@@ -149,44 +148,39 @@ def _conditions(row: int, jobs: Sequence[StateJob], base: Sequence[str]) -> list
     return found
 
 
-def _windows(state: ClusterState) -> tuple[Window, ...]:
-    """Return the windows: nodes without new jobs, and reservations, with the names of cores as nodes."""
-    nodes = [node for node in state.nodes if node.state != "down"]
-    cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in nodes}
-    found = [Window(cores[node.node], 0, kind="drain") for node in nodes if node.state == "no new jobs"]
-    for one in state.reservations:
-        held = [core for name in one.nodes for core in cores.get(name, ())][: one.cores]
-        begin, end = max(one.start - state.at, 0), np.inf if one.end is None else float(one.end - state.at)
-        if held and end > 0:
-            how: AtBegin = "requeue" if one.maintenance else "wait"
-            found.append(Window(held, begin, end, announced=0, at_begin=how, id=one.name))
-    return tuple(found)
-
-
 def _machine(
-    state: ClusterState, running: Sequence[RunningJob], *, on_nodes: bool
-) -> tuple[Platform, Sequence[Placement | None]]:
-    """Return the machine, without nodes that are down, and the places of the running jobs."""
-    nodes = [node for node in state.nodes if node.state != "down"]
-    cores, held = sum(node.cores for node in nodes), sum(job.cores for job in running)
-    if held > cores:
-        message = f"has running jobs on {held} cores, but nodes with {cores}; expected no more than the nodes have"
+    state: ClusterState, running: Sequence[RunningJob]
+) -> tuple[Platform, Sequence[Placement | None], tuple[Window, ...]]:
+    """Return the machine without nodes that are down, the places of the running jobs, and the windows.
+
+    It is one pool of cores; with windows, one node for each core.
+    """
+    up = [node for node in state.nodes if node.state != "down"]
+    cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up}
+    names, held = [name for each in cores.values() for name in each], sum(job.cores for job in running)
+    if held > len(names):
+        message = f"has running jobs on {held} cores, but nodes with {len(names)}; expected at most what the nodes have"
         raise InputError(message, field="nodes")
-    if not on_nodes:
-        return Platform.single(cores), [None] * len(running)
-    names = [f"{node.node}.{core}" for node in nodes for core in range(node.cores)]
-    group = NodeGroup(group="cores", count=cores, capacity={"cores": 1}, names=tuple(names))
-    first = np.cumsum([0, *(node.cores for node in nodes)]).tolist()
-    free = {node.node: list(range(begin, begin + node.cores)) for node, begin in zip(nodes, first, strict=False)}
-    places = []
+    windows = [Window(tuple(cores[node.node]), 0, kind="drain") for node in up if node.state == "no new jobs"]
+    for one in state.reservations:
+        within = [core for name in one.nodes for core in cores.get(name, ())][: one.cores]
+        begin, end = max(one.start - state.at, 0), np.inf if one.end is None else float(one.end - state.at)
+        if within and end > 0:
+            how: AtBegin = "requeue" if one.maintenance else "wait"
+            windows.append(Window(within, begin, end, announced=0, at_begin=how, id=one.name))
+    if not windows:
+        return Platform.single(len(names)), [None] * len(running), ()
+    number, places = {name: place for place, name in enumerate(names)}, []
     for job in running:
-        own = [free[name] for name in job.on if name in free]
-        taken: list[int] = []
+        own = [cores[name] for name in job.on if name in cores]
+        taken: list[str] = []
         # Evenly from its nodes; if their list is incomplete, from any.
-        for left, there in (*zip(range(len(own), 0, -1), own, strict=True), *((1, each) for each in free.values())):
+        for left, free in (*zip(range(len(own), 0, -1), own, strict=True), *((1, each) for each in cores.values())):
             many = -(-(job.cores - len(taken)) // left)
-            taken += there[:many]
-            del there[:many]
-        places.append(Placement(taken, {"cores": [1] * len(taken)}, (), [1] * len(taken)))
-    cluster: Any = ClusterSpec("cluster", cores, nodes=(group,))
-    return Platform(RouterSpec("cluster-root", (cluster,))), places
+            taken += free[:many]
+            del free[:many]
+        ones = [1] * len(taken)
+        places.append(Placement([number[name] for name in taken], {"cores": ones}, (), ones))
+    group = NodeGroup(group="cores", count=len(names), capacity={"cores": 1}, names=tuple(names))
+    cluster: Any = ClusterSpec("cluster", len(names), nodes=(group,))
+    return Platform(RouterSpec("cluster-root", (cluster,))), places, tuple(windows)

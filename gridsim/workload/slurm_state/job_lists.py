@@ -1,27 +1,36 @@
-"""Files of a live state, and lists of jobs: ``squeue --json``, ``scontrol -o show job`` and ``squeue -o``."""
+"""Files of a live state, and its jobs: ``squeue --json``, ``scontrol -o show job`` and ``squeue -o``."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.files import DAMAGED, decoded, parse_json, read_toml, unpacked
+from gridsim.model.cluster_state import RunningJob, WaitingJob
+from gridsim.model.job_id import fields_of
+from gridsim.model.site.parameters import CPU, GPUS, LICENCE, MEMORY, licences_requested
 from gridsim.model.site_file import SiteClock, minutes
 from gridsim.model.site_file.conf import generic_resources
-from gridsim.model.site_file.syntax import ConfLine, integer, records
+from gridsim.model.site_file.syntax import ConfLine, integer, named_values, records
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.schema import ANY, check
 from gridsim.workload.formats.sacct import document, values
+from gridsim.workload.problems import Problems
 
 KEYS: Mapping[str, Mapping[str, str]] = read_toml(Path(__file__).with_name("keys.toml"))
 """Keys of `scontrol` for the columns of ``squeue``, ``sinfo`` and ``squeue_json``, and words."""
 
 WORDS: Mapping[str, Any] = KEYS["words"]
 _NAMES = {key.lower(): name for name, key in KEYS["squeue_json"].items()}
+_DEPENDENCY = re.compile(r"(\w+)(?::([^(),?]*))?(?:\((\w+)\))?")
+_MOST_TASKS = 200_000
+"""Largest number of waiting tasks of one array."""
 
 
 class Line(ConfLine):
@@ -29,15 +38,17 @@ class Line(ConfLine):
 
     def __init__(self, path: Path, number: int, words: Mapping[str, str], clock: SiteClock):
         super().__init__(path, number, words)
-        self._clock, self.job, self.state = clock, words.get("JobId", ""), ""
-        self._names = _NAMES if ".json" in path.suffixes else {}
+        self._clock, self.job = clock, words.get("JobId", "")
+        self.spelled |= _NAMES if ".json" in path.suffixes else {}
+        first, *flags = words.get("JobState", "").split(",")  # a flag decides whether a job holds nodes or is held
+        self.state = next((flag for flag in flags if flag in (*WORDS["running"], *WORDS["waiting"])), first)
 
     def text(self, key: str, default: str = "") -> str:
         return self.rest.get(key.lower(), default)
 
     def key(self, key: str) -> str:
         """Return the key of the file for a key of `scontrol`."""
-        return self._names.get(key.lower(), key)
+        return self.spelled.get(key.lower(), key)
 
     def wrong(self, key: str, value: str, expected: str) -> InputError:
         message = f"is '{value[:60]}'{f' for job {self.job[:20]}' if self.job else ''}; expected {expected}"
@@ -69,9 +80,6 @@ class Line(ConfLine):
         return found // MICROSECOND if found < NEVER else None
 
 
-Read = Callable[[Path, str, SiteClock], Iterator[Line]]
-
-
 def text_of(folder: Path, name: str) -> tuple[Path, str]:
     """Return a file of the folder, which may be compressed with gzip or xz, and its text; empty if there is none."""
     paths = [folder / f"{name}{suffix}" for suffix in ("", ".gz", ".xz")]
@@ -93,19 +101,11 @@ def job_lines(folder: Path, clock: SiteClock) -> tuple[Path, list[Line]]:
     InputError
         For a folder without such a list, and for a list that was cut or has other contents.
     """
-    lists: dict[str, Read] = {"squeue.json": _document, "scontrol_job.txt": _shown, "squeue.txt": _printed}
+    lists = {"squeue.json": _document, "scontrol_job.txt": _shown, "squeue.txt": _printed}
     for name, read in lists.items():
         path, text = text_of(folder, name)
-        if not path.is_file():
-            continue
-        lines = list(read(path, text, clock))
-        active = (*WORDS["running"], *WORDS["waiting"])
-        for line in lines:  # a flag decides whether a job holds nodes or is held
-            first, *flags = line.text("JobState").split(",")
-            line.state = next((flag for flag in flags if flag in active), first)
-            if line.state not in values.STATES:
-                raise line.wrong("JobState", line.state, "a state such as RUNNING or PENDING")
-        return path, lines
+        if path.is_file():
+            return path, list(read(path, text, clock))
     raise InputError(f"has no list of jobs; expected {', '.join(lists)}", path=folder)
 
 
@@ -179,3 +179,133 @@ def _printed(path: Path, text: str, clock: SiteClock) -> Iterator[Line]:
         begin = line.text("StartTime" if line.text("Reason") == "BeginTime" else "SubmitTime")
         line.rest |= {"alloctres": listed, "reqtres": listed, "eligibletime": begin}
         yield line
+
+
+def newest_time(lines: Iterable[Line]) -> int:
+    """Return the latest past time in a list (Unix time, s); 0 if there is none."""
+    found = [0]
+    for line in lines:
+        own = "StartTime" if line.state in WORDS["running"] else "EndTime" if line.state not in WORDS["waiting"] else ""
+        found += [line.time(key) for key in ("SubmitTime", "SuspendTime", "LastSchedEval", own)]
+    return max(found)
+
+
+def jobs_at(
+    moment: int, lines: Iterable[Line], problems: Problems
+) -> tuple[tuple[RunningJob, ...], tuple[WaitingJob, ...], list[str]]:
+    """Return the running and the waiting jobs of the state at a moment (Unix time, s), and jobs that lack a field."""
+    running: list[RunningJob] = []
+    waiting: list[WaitingJob] = []
+    skipped: list[str] = []
+    for line in lines:
+        if line.state not in values.STATES:
+            raise line.wrong("JobState", line.state, "a state such as RUNNING or PENDING")
+        runs = line.state in WORDS["running"]
+        if not runs and line.state not in WORDS["waiting"]:
+            continue
+        facts = _facts(line, runs=runs)
+        needed = {"NumCPUs": facts["cores"], "UserId": facts["user"], "Partition": facts["partition"]}
+        needed |= {"NodeList": line.text("NodeList")} if runs else {}
+        if lacking := [key for key, value in needed.items() if not value]:
+            value = f"no value for job {line.job}"
+            problems.found("missing-field", [line.number or 1], value=value, field=line.key(lacking[0]))
+            skipped.append(line.job)
+        elif runs:
+            running.append(_running(line, facts, moment))
+        else:
+            waiting += _waiting(line, facts, moment)
+    for name, times in Counter(job.job for job in (*running, *waiting)).items():
+        if times > 1 or fields_of(name) is None:
+            message = f"is '{name[:40]}'; expected a job number that occurs once in the list"
+            raise InputError(message, path=problems.source, field="JobId")
+    running.sort(key=lambda job: (job.start, fields_of(job.job)))
+    waiting.sort(key=lambda job: (-job.priority, job.submit))
+    return tuple(running), tuple(waiting), skipped
+
+
+def _facts(line: Line, *, runs: bool) -> dict[str, Any]:
+    """Return the fields that running and waiting jobs have."""
+    key = "AllocTRES" if runs else "ReqTRES"
+    amounts = dict(named_values(line.text(key)))
+    counts = {name: line.count(key, n) for name, n in amounts.items() if name.startswith((CPU, GPUS, LICENCE))}
+    memory = values.memory(amounts.get(MEMORY, "0").encode())[0]
+    if memory < 0:
+        raise line.wrong(key, line.text(key), "an amount of memory such as mem=62.50G")
+    gpus = {name.removeprefix(GPUS).lstrip(":"): n for name, n in counts.items() if name.startswith(GPUS) and n}
+    licences = {name.removeprefix(LICENCE): n for name, n in counts.items() if name.startswith(LICENCE) and n}
+    return {
+        **{key.lower().removesuffix("id"): line.text(key) for key in _TEXTS},
+        "limit": line.seconds("TimeLimit") or None,
+        "cores": counts.get(CPU) or line.count("NumCPUs"),
+        "memory": memory,
+        "gpus": {kind: n for kind, n in gpus.items() if kind} or gpus,
+        "licences": licences or licences_requested(line.text("Licenses")[:1000]),
+        "nodes": max(line.count("NumNodes"), 1),
+    }
+
+
+_TEXTS = ("UserId", "Account", "Partition", "QOS", "Features", "Reservation")
+
+
+def _tasks(line: Line) -> tuple[int | None, list[int], int | None]:
+    """Return the number of the array, its tasks, and its throttle; None and no tasks for another job."""
+    listed, _, throttle = line.text("ArrayTaskId").partition("%")
+    array, parts = line.count("ArrayJobId"), document.task_list(listed)
+    if not array or not listed:
+        return None, [], None
+    ranges = values.task_ranges(parts)
+    if len(ranges) != parts.count(b",") + 1 or not 0 < sum(map(len, ranges)) <= _MOST_TASKS:
+        expected = f"up to {_MOST_TASKS:,} tasks such as 4-12%3; with SLURM_BITSTR_LEN=0, Slurm prints the whole list"
+        raise line.wrong("ArrayTaskId", listed, expected)
+    at_once = line.count("ArrayTaskThrottle", throttle or None)
+    return array, sorted({task for each in ranges for task in each}), at_once or None
+
+
+def _running(line: Line, facts: dict[str, Any], moment: int) -> RunningJob:
+    array, tasks, _ = _tasks(line)
+    start, suspended, stopped = line.time("StartTime"), line.time("SuspendTime"), line.state == "SUSPENDED"
+    if not start:
+        raise line.wrong("StartTime", line.text("StartTime"), "the start of a running job")
+    elapsed, used = moment - start, line.seconds("TimeUsed")
+    if suspended:
+        elapsed = line.count("SecsPreSuspend") + (0 if stopped else moment - suspended)
+    elif used is not None and (stopped or elapsed > used + 60):
+        elapsed = used  # squeue prints no suspensions, but a time without them
+    facts |= {"on": line.hosts("NodeList"), "job": f"{array}_{tasks[0]}" if tasks else line.job}
+    return RunningJob(start=start, elapsed=max(elapsed, 0), stopped=stopped, **facts)
+
+
+def _waiting(line: Line, facts: dict[str, Any], moment: int) -> list[WaitingJob]:
+    """Return the job, or the tasks of its array."""
+    array, tasks, throttle = _tasks(line)
+    eligible = line.time("EligibleTime")
+    reason = line.state if line.state in WORDS["held"] else line.text("Reason")
+    priority = line.count("Priority", line.text("Priority") or "1")
+    after, any_one, cannot = _dependencies(line)
+    rules = {
+        "held": priority == 0 or reason in WORDS["held"],
+        "never": reason in WORDS["never"] or cannot,
+        "after": bool(after),
+        "not before": eligible > moment,
+        "queued": True,
+    }
+    facts |= {"kind": next(kind for kind, applies in rules.items() if applies), "reason": reason, "priority": priority}
+    facts |= {"submit": line.time("SubmitTime"), "slurm_start": line.time("StartTime") or None}
+    facts |= {"eligible": eligible if eligible > moment else None, "after": after, "any_one": any_one}
+    facts |= {"required": line.hosts("ReqNodeList"), "excluded": line.hosts("ExcNodeList")}
+    job = WaitingJob(job=line.job, array=array, throttle=throttle, **facts)
+    return [replace(job, job=f"{array}_{task}") for task in tasks] or [job]
+
+
+def _dependencies(line: Line) -> tuple[tuple[tuple[str, str, str], ...], bool, bool]:
+    """Return the unfulfilled dependencies, whether one of them is enough, and whether they cannot be fulfilled."""
+    text = line.text("Dependency")
+    found: list[tuple[str, str, str]] = []
+    for part in filter(None, re.split("[,?]", text)):
+        if (match := _DEPENDENCY.fullmatch(part)) is None:
+            raise line.wrong("Dependency", text, "dependencies such as afterok:100(unfulfilled)")
+        found += [(match[1], job, match[3] or "unfulfilled") for job in (match[2] or "").split(":")]
+    any_one, states = "?" in text, [state for _, _, state in found]
+    after = () if any_one and "fulfilled" in states else tuple(each for each in found if each[2] == "unfulfilled")
+    failed = [state == "failed" for state in states]
+    return after, any_one, bool(failed) and (all if any_one else any)(failed)
