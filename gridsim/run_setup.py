@@ -112,8 +112,8 @@ def set_up(
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options, clusters_of_jobs))
     users: Reacting | Submissions | None = None
     if beginning is not None:
-        rows, times = beginning.arrivals(workload.submit)
-        Source(env, times, root, instant, progress, rows)
+        rows = beginning.arrivals(workload.submit)
+        Source(env, np.maximum(workload.submit[rows], 0), root, instant, progress, rows)
     elif workload.reactions is None:
         Source(env, workload.submit, root, instant, progress)
     else:

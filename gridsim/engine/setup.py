@@ -130,8 +130,8 @@ class CompiledRun:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
         self._rows, submit = fits, requests.submit
         if run.beginning is not None:
-            rows, _ = run.beginning.arrivals(submit)
-            self._rows, submit = rows[np.isin(rows, fits)], np.maximum(submit, 0)
+            rows, submit = run.beginning.arrivals(submit), np.maximum(submit, 0)
+            self._rows = rows[np.isin(rows, fits)]
         waiting = self._resume(earlier) if earlier is not None else 0
         passes: LoopState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)

@@ -65,12 +65,10 @@ class Beginning:
             columns["labels"] = {**workload.labels, RECORDED_WAIT: recorded}
         return replace(workload, **columns), replace(self, running=[(0, place) for _, place in self.running])
 
-    def arrivals(self, submit: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the rows that enter the queue at known times, in this order, and these times."""
-        times = np.maximum(submit, 0)
+    def arrivals(self, submit: IntArray) -> IntArray:
+        """Return the rows that enter the queue at known times, from 0 on, in this order."""
         rows = np.setdiff1d(np.arange(len(self.running), len(submit)), [*self.after, *self.throttles])
-        rows = rows[np.argsort(times[rows], kind="stable")]
-        return rows, times[rows]
+        return rows[np.argsort(np.maximum(submit[rows], 0), kind="stable")]
 
 
 class Begun:

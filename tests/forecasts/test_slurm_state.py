@@ -285,7 +285,7 @@ DOCUMENT = jobs_of(case(CASES[0]))
         ({"scontrol_job.txt": cut(SHOWN)}, r"scontrol_job.txt line \d+: was cut: its last line has no end"),
         (
             {"scontrol_job.txt": SHOWN[: SHOWN.index("Priority=")] + "\n"},
-            "line 1, field 'JobState': is '' for job 100;",
+            "field 'JobState': is '' for job 100;",
         ),
         ({"scontrol_job.txt": SHOWN + SHOWN}, "scontrol_job.txt, field 'JobId': is '100'; .* once in the list"),
         ({"scontrol_job.txt": SHOWN + case(CASES[0])["scontrol_node"]}, "line 15: 'NodeName=n1 .*' is not JobId=…"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gridsim.entities.starting_point import StartingPoint
 from gridsim.forecasts.state import State
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform
@@ -31,6 +32,15 @@ def test_golden_case_f07() -> None:
     world.run()
     starts = np.maximum(world.record().start, 0).astype(int).tolist()
     assert dict(zip(ids, starts, strict=True)) == case["expected"]
+
+
+def test_a_job_that_waits_for_an_array_waits_for_all_its_tasks() -> None:
+    content = json.loads((GOLDEN / "f05-live-state.json").read_text())["expected"]
+    job = next(job for job in content["waiting"] if job["job"] == "103")
+    job |= {"kind": "after", "after": [["afterany", "109_*", "unfulfilled"]]}
+    start = StartingPoint.of(state_of(content))
+    ((kind, rows),) = start.beginning.after[start.ids.index("103")]
+    assert (kind, [start.ids[row] for row in rows]) == ("afterany", ["109_2", "109_3", "109_4", "109_5"])
 
 
 POLICIES = ["fcfs", "easy", "easy++", "sjbf", "first-fit", "depth", "sjf", "wfp3", "moldable-start", "moldable-equal"]
