@@ -147,8 +147,7 @@ def _with_running(
 
 def _reservations(folder: Path, clock: SiteClock) -> tuple[tuple[StateReservation, ...], list[str]]:
     """Return the reservations of nodes in ``scontrol_reservation.txt``, and notes on those that are repeated."""
-    found: list[StateReservation] = []
-    notes: list[str] = []
+    found, notes = list[StateReservation](), list[str]()
     for line in _records(folder, "reservation", "ReservationName", clock):
         name, nodes, cores = line.text("ReservationName"), line.hosts("Nodes"), line.count("CoreCnt") or None
         start, end = line.time("StartTime"), line.time("EndTime")

@@ -154,7 +154,7 @@ def columns_of(command: str) -> str:
 
 
 def split_lines(path: Path, text: str, clock: SiteClock, command: str) -> Iterator[Line]:
-    """Yield the lines of a list with the columns of a command; features, which come last, can have delimiters."""
+    """Yield the lines of a list with the columns of a command; the last column can contain delimiters."""
     keys = KEYS[command].values()
     for number, line in enumerate(text.split("\n"), start=1):
         cells = line.split("|", len(keys) - 1)
@@ -194,9 +194,7 @@ def jobs_at(
     moment: int, lines: Iterable[Line], problems: Problems
 ) -> tuple[tuple[RunningJob, ...], tuple[WaitingJob, ...], list[str]]:
     """Return the running and the waiting jobs of the state at a moment (Unix time, s), and jobs that lack a field."""
-    running: list[RunningJob] = []
-    waiting: list[WaitingJob] = []
-    skipped: list[str] = []
+    running, waiting, skipped = list[RunningJob](), list[WaitingJob](), list[str]()
     for line in lines:
         if line.state not in values.STATES:
             raise line.wrong("JobState", line.state, "a state such as RUNNING or PENDING")
