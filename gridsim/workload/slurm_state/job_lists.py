@@ -17,7 +17,8 @@ from gridsim.model.job_id import fields_of
 from gridsim.model.site.parameters import CPU, GPUS, LICENCE, MEMORY, licences_requested
 from gridsim.model.site_file import SiteClock, minutes
 from gridsim.model.site_file.conf import generic_resources
-from gridsim.model.site_file.syntax import ConfLine, integer, named_values, records
+from gridsim.model.site_file.reservations import Record
+from gridsim.model.site_file.syntax import integer, named_values, records
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.schema import ANY, check
 from gridsim.workload.formats.sacct import document, values
@@ -33,18 +34,15 @@ _MOST_TASKS = 200_000
 """Largest number of waiting tasks of one array."""
 
 
-class Line(ConfLine):
+class Line(Record):
     """Values of a record by the keys of `scontrol`; errors contain the key of the file, and the job."""
 
     def __init__(self, path: Path, number: int, words: Mapping[str, str], clock: SiteClock):
-        super().__init__(path, number, words)
-        self._clock, self.job = clock, words.get("JobId", "")
+        super().__init__(path, number, words, clock)
+        self.job = words.get("JobId", "")
         self.spelled |= _NAMES if ".json" in path.suffixes else {}
         first, *flags = words.get("JobState", "").split(",")  # a flag decides whether a job holds nodes or is held
         self.state = next((flag for flag in flags if flag in (*WORDS["running"], *WORDS["waiting"])), first)
-
-    def text(self, key: str, default: str = "") -> str:
-        return self.rest.get(key.lower(), default)
 
     def key(self, key: str) -> str:
         """Return the key of the file for a key of `scontrol`."""
@@ -70,7 +68,7 @@ class Line(ConfLine):
         """Return a Unix time, s; 0 if it is unknown."""
         if (text := self.text(key)).upper() in WORDS["unknown"]:
             return 0
-        return max(self._clock.instant(text, field=self.key(key), path=self.path, line=self.number) // MICROSECOND, 0)
+        return max(self.clock.instant(text, field=self.key(key), path=self.path, line=self.number) // MICROSECOND, 0)
 
     def seconds(self, key: str) -> int | None:
         """Return a length of time, s; None for no limit, and if it is unknown."""
