@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gridsim.engine import events
 from gridsim.engine.choice import compiled_run_of
@@ -80,7 +79,7 @@ class RepeatedRuns:
         return np.where(starts[asked] <= until, starts[asked], NEVER)
 
 
-def _arrays(columns: Any) -> Iterator[npt.NDArray[Any]]:
+def _arrays(columns: Any) -> Iterator[IntArray]:
     """Yield the arrays in nested tuples."""
     for column in columns:
         if isinstance(column, tuple):

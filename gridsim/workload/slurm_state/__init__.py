@@ -8,13 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from gridsim.errors import InputError
 from gridsim.model.cluster_state import ClusterState, NodeState, RunningJob, StateNode, StateReservation
-from gridsim.model.site_file import SiteClock
-from gridsim.model.site_file.conf import generic_resources
-from gridsim.model.site_file.reservations import PERIODS
+from gridsim.model.site_file.reservations import PERIODS, SiteClock
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.sacct.fields import COMMAND
 from gridsim.workload.problems import Problems
@@ -116,11 +112,10 @@ def _node(line: Line) -> StateNode:
         raise line.wrong("NodeName", name, "a node with a name, a state and cores")
     down = "*" in words or any(word.startswith(tuple(WORDS["down"])) for word in words.split("+"))
     state: NodeState = "down" if down else "no new jobs" if "DRAIN" in words else "up"
-    gpus, _ = generic_resources(line, line.text("Gres"))
     memory = max(line.count("RealMemory") - line.count("MemSpecLimit"), 0)
     known = {"node": name, "cores": cores, "memory": memory, "weight": line.count("Weight", line.text("Weight") or "1")}
     names = {"features": line.split("AvailableFeatures"), "partitions": line.split("Partitions")}
-    return StateNode(**known, **names, gpus=dict(+gpus), state=state)  # type: ignore[arg-type]
+    return StateNode(**known, **names, gpus=line.gpus(), state=state)  # type: ignore[arg-type]
 
 
 def _with_running(
@@ -188,7 +183,7 @@ def check_history(state: ClusterState, history: Workload, path: object = None) -
     """
     users = {job.user for job in (*state.running, *state.waiting)}
     names = history.names.get("user", ())
-    logged = {names[code] for code in np.unique(history.labels.get("user", [])) if UNKNOWN < code < len(names)}
+    logged = {names[code] for code in set(history.labels.get("user", ())) if UNKNOWN < code < len(names)}
     if users and logged and users.isdisjoint(logged):
         shown = [", ".join(sorted(each)[:3]) for each in (users, logged)]
         message = f"has users such as {shown[1]}, but none of the state's ({shown[0]}); expected the same cluster"

@@ -15,10 +15,9 @@ from gridsim.files import DAMAGED, decoded, parse_json, read_toml, unpacked
 from gridsim.model.cluster_state import RunningJob, WaitingJob
 from gridsim.model.job_id import fields_of
 from gridsim.model.site.parameters import CPU, GPUS, LICENCE, MEMORY, licences_requested
-from gridsim.model.site_file import SiteClock, minutes
 from gridsim.model.site_file.conf import generic_resources
-from gridsim.model.site_file.reservations import Record
-from gridsim.model.site_file.syntax import integer, named_values, records
+from gridsim.model.site_file.reservations import Record, SiteClock
+from gridsim.model.site_file.syntax import integer, minutes, named_values, records
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.schema import ANY, check
 from gridsim.workload.formats.sacct import document, values
@@ -63,6 +62,10 @@ class Line(Record):
 
     def hosts(self, key: str) -> tuple[str, ...]:
         return tuple(self.names(self.key(key), self.text(key)))
+
+    def gpus(self) -> dict[str, int]:
+        """Return the GPUs by type in ``Gres``, of a node or of each node of a job."""
+        return dict(+generic_resources(self, re.sub("gres[:/]", "", self.text("Gres")))[0])
 
     def time(self, key: str) -> int:
         """Return a Unix time, s; 0 if it is unknown."""
@@ -171,8 +174,7 @@ def _printed(path: Path, text: str, clock: SiteClock) -> Iterator[Line]:
         memory, unit = values.memory(line.text("MinMemory").encode())
         amounts = {"cpu": line.text("NumCPUs")}
         amounts |= {"mem": f"{memory * (line.count('NumCPUs') if unit == b'c' else nodes)}M"} if memory > 0 else {}
-        gpus, _ = generic_resources(line, re.sub("gres[:/]", "", line.text("Gres")))
-        amounts |= {f"gres/gpu:{kind}".rstrip(":"): str(count * nodes) for kind, count in gpus.items()}
+        amounts |= {f"gres/gpu:{kind}".rstrip(":"): str(count * nodes) for kind, count in line.gpus().items()}
         listed = ",".join(f"{name}={amount}" for name, amount in amounts.items())
         begin = line.text("StartTime" if line.text("Reason") == "BeginTime" else "SubmitTime")
         line.rest |= {"alloctres": listed, "reqtres": listed, "eligibletime": begin}
