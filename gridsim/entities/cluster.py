@@ -365,8 +365,7 @@ class Cluster:
         if takes_running(self.scheduler):
             if placement is None and self.machine.nodes is not None:
                 placement = self.machine.nodes.first(self._need[request])
-            until = now - elapsed + self._estimate[request]
-            self.scheduler.held(request, until, now, placement)  # type: ignore[attr-defined]
+            self.hold(request, now - elapsed + self._estimate[request], placement)
             self._begin(Start(request, 0, placement), now, elapsed)
             return
         self.take(request, self.quote(request))
