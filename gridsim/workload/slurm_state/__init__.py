@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.model.cluster_state import ClusterState, NodeState, RunningJob, StateNode, StateReservation
@@ -23,7 +24,7 @@ def print_collect() -> str:
     script = Path(__file__).with_name("collect.sh").read_text(encoding="utf-8")
     history = COMMAND.replace("-S 2026-01-01 -E now", '-S "now-${weeks}weeks" -E now')
     for command in ("squeue", "sinfo"):
-        script = script.replace(f"@{command}@", job_lists.columns_of(command))
+        script = script.replace(f"@{command}@", "|".join(job_lists.KEYS[command]))
     return script.replace("@sacct@", history)
 
 
@@ -58,22 +59,14 @@ def read_slurm_state(
     path, lines = job_lists.job_lines(folder, clock)
     problems = Problems(rules, source=path)
     moment, notes = _moment(folder, job_lists.newest_time(lines))
-    running, waiting, skipped = job_lists.jobs_at(moment, lines, problems)
-    if skipped:
-        notes.append(f"{len(skipped)} jobs without a needed field are left out: {', '.join(skipped[:5])}")
-    limits, active = _limits(folder, clock), (*WORDS["running"], *WORDS["waiting"])
-    nodes, enlarged = _with_running(_nodes(folder, clock), running, problems)
+    state = job_lists.jobs_at(moment, lines, problems)
+    limits = _limits(folder, clock)
+    waiting = (replace(job, limit=job.limit or limits.get(job.partition.partition(",")[0])) for job in state.waiting)
+    nodes, enlarged = _with_running(_nodes(folder, clock), state.running, problems)
     reservations, repeated = _reservations(folder, clock)
-    return ClusterState(
-        moment,
-        running,
-        tuple(replace(job, limit=job.limit or limits.get(job.partition.partition(",")[0])) for job in waiting),
-        nodes,
-        reservations,
-        licences=_licences(folder, clock),
-        left_out=dict(Counter(line.state for line in lines if line.state not in active)),
-        notes=(*notes, *enlarged, *repeated),
-    )
+    others: dict[str, Any] = {"reservations": reservations, "licences": _licences(folder, clock)}
+    others |= {"notes": (*notes, *state.notes, *enlarged, *repeated)}
+    return replace(state, waiting=tuple(waiting), nodes=nodes, **others)
 
 
 def _moment(folder: Path, newest: int) -> tuple[int, list[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.files import DAMAGED, decoded, parse_json, read_toml, unpacked
-from gridsim.model.cluster_state import RunningJob, WaitingJob
+from gridsim.model.cluster_state import ClusterState, RunningJob, WaitingJob
 from gridsim.model.job_id import fields_of
 from gridsim.model.site.parameters import CPU, GPUS, LICENCE, MEMORY, licences_requested
 from gridsim.model.site_file.conf import generic_resources
@@ -149,18 +149,13 @@ def shown(path: Path, text: str, clock: SiteClock, first: str, command: str) -> 
         yield Line(path, number, dict(reversed(pairs)), clock)
 
 
-def columns_of(command: str) -> str:
-    """Return the format of a command for which `KEYS` has a table."""
-    return "|".join(KEYS[command])
-
-
 def split_lines(path: Path, text: str, clock: SiteClock, command: str) -> Iterator[Line]:
     """Yield the lines of a list with the columns of a command; the last column can contain delimiters."""
     keys = KEYS[command].values()
     for number, line in enumerate(text.split("\n"), start=1):
         cells = line.split("|", len(keys) - 1)
         if len(cells) < len(keys) and line.strip():
-            message = f"has {len(cells)} fields; expected {len(keys)} ({command} -h -o '{columns_of(command)}')"
+            message = f"has {len(cells)} fields; expected {len(keys)} ({command} -h -o '{'|'.join(KEYS[command])}')"
             raise InputError(message, path=path, line=number)
         texts = ("" if cell.strip() in ("(null)", "N/A") else cell.strip() for cell in cells)
         if line.strip():
@@ -190,20 +185,20 @@ def newest_time(lines: Iterable[Line]) -> int:
     return max(found)
 
 
-def jobs_at(
-    moment: int, lines: Iterable[Line], problems: Problems
-) -> tuple[tuple[RunningJob, ...], tuple[WaitingJob, ...], list[str]]:
-    """Return the running and the waiting jobs of the state at a moment (Unix time, s), and jobs that lack a field."""
+def jobs_at(moment: int, lines: Iterable[Line], problems: Problems) -> ClusterState:
+    """Return the state at a moment (Unix time, s) with its jobs; a note names those without a needed field."""
     running, waiting, skipped = list[RunningJob](), list[WaitingJob](), list[str]()
+    left_out = Counter[str]()
     for line in lines:
         if line.state not in values.STATES:
             raise line.wrong("JobState", line.state, "a state such as RUNNING or PENDING")
         runs = line.state in WORDS["running"]
         if not runs and line.state not in WORDS["waiting"]:
+            left_out[line.state] += 1
             continue
         facts = _facts(line, runs=runs)
         needed = {"NumCPUs": facts["cores"], "UserId": facts["user"], "Partition": facts["partition"]}
-        needed |= {"NodeList": line.text("NodeList")} if runs else {}
+        needed |= {"NodeList": line.text("NodeList"), "StartTime": line.time("StartTime")} if runs else {}
         if lacking := [key for key, value in needed.items() if not value]:
             value = f"no value for job {line.job}"
             problems.found("missing-field", [line.number or 1], value=value, field=line.key(lacking[0]))
@@ -218,7 +213,9 @@ def jobs_at(
             raise InputError(message, path=problems.source, field="JobId")
     running.sort(key=lambda job: (job.start, fields_of(job.job)))
     waiting.sort(key=lambda job: (-job.priority, job.submit))
-    return tuple(running), tuple(waiting), skipped
+    note = f"{len(skipped)} jobs without a needed field are left out: {', '.join(skipped[:5])}"
+    notes = (note,) if skipped else ()
+    return ClusterState(moment, tuple(running), tuple(waiting), left_out=dict(left_out), notes=notes)
 
 
 def _facts(line: Line, *, runs: bool) -> dict[str, Any]:
@@ -262,8 +259,6 @@ def _tasks(line: Line) -> tuple[int | None, list[int], int | None]:
 def _running(line: Line, facts: dict[str, Any], moment: int) -> RunningJob:
     array, tasks, _ = _tasks(line)
     start, suspended, stopped = line.time("StartTime"), line.time("SuspendTime"), line.state == "SUSPENDED"
-    if not start:
-        raise line.wrong("StartTime", line.text("StartTime"), "the start of a running job")
     elapsed, used = moment - start, line.seconds("TimeUsed")
     if suspended:
         elapsed = line.count("SecsPreSuspend") + (0 if stopped else moment - suspended)
