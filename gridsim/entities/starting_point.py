@@ -112,21 +112,20 @@ class StartingPoint:
     def after(self, past: Workload, at: int) -> tuple[Workload, IntArray]:
         """Return the jobs behind those of a log, at its moment *at* (s), by submission, and their rows.
 
-        Names of users and other labels are those of the log, followed by new ones.
+        Names of users and other labels are those of the log, followed by new ones. Tasks of arrays have the number 0.
         """
-        labels, names = {}, {}
+        labels, names, more = {}, {}, {}
         for label in _LABELS:
             own = self.jobs.names[label]
             place = {name: number for number, name in enumerate(dict.fromkeys((*past.names.get(label, ()), *own)))}
-            numbers = np.array([place[name] for name in own], dtype=np.int64)[self.jobs.labels[label]]
-            column = past.labels.get(label, np.full(len(past), UNKNOWN, dtype=np.int64))
-            labels[label], names[label] = np.append(column, numbers), tuple(place)
-        columns = ("runtime", "estimate", "cores", "deadline")
-        found: dict[str, Any] = {name: np.append(getattr(past, name), getattr(self.jobs, name)) for name in columns}
-        submit = np.append(past.submit, np.minimum(self.jobs.submit, 0) + at * MICROSECOND)
-        order = np.argsort(submit, kind="stable")
-        found |= {"submit": submit, "job": np.arange(1, len(submit) + 1), "labels": labels, "logged": {}}
-        whole = replace(self.jobs, **found, names=names, provenance=past.provenance or self.jobs.provenance)
+            more[label] = np.array([place[name] for name in own], dtype=np.int64)[self.jobs.labels[label]]
+            labels[label], names[label] = past.labels.get(label, np.full(len(past), UNKNOWN)), tuple(place)
+        plain: dict[str, Any] = dict.fromkeys(("tolerance", "restartable", "moldable", "demands"))
+        columns: dict[str, Any] = {name: getattr(self.jobs, name) for name in ("runtime", "estimate", "cores")}
+        columns |= {"submit": np.minimum(self.jobs.submit, 0) + at * MICROSECOND}
+        columns |= {"job": [int(name) if name.isdigit() else 0 for name in self.ids]}
+        whole = replace(past, labels=labels, names=names, **plain).with_more(more, **columns)
+        order = np.argsort(whole.submit, kind="stable")
         return whole.select(order), np.argsort(order)[len(past) :]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,19 @@ def test_a_job_that_waits_for_an_array_waits_for_all_its_tasks() -> None:
     start = StartingPoint.of(state_of(content))
     ((kind, rows),) = start.beginning.after[start.ids.index("103")]
     assert (kind, [start.ids[row] for row in rows]) == ("afterany", ["109_2", "109_3", "109_4", "109_5"])
+
+
+def test_jobs_of_a_state_behind_those_of_a_log_keep_their_numbers_and_names() -> None:
+    state = state_of(json.loads((GOLDEN / "f05-live-state.json").read_text())["expected"])
+    start = StartingPoint.of(state)
+    past = Workload.from_columns(submit=[0, 10], runtime=[5, 5], cores=[1, 1], job=[70, 80], labels={"user": [1, 0]})
+    whole, rows = start.after(replace(past, names={"user": ("zoe", "alice")}), 20_000)
+    assert whole.job[rows].tolist() == [int(name) if name.isdigit() else 0 for name in start.ids]
+    users = {job.job: job.user for job in (*state.running, *state.waiting)}
+    assert [whole.names["user"][code] for code in whole.labels["user"][rows]] == [users[name] for name in start.ids]
+    before = np.setdiff1d(np.arange(len(whole)), rows)
+    assert [whole.names["user"][code] for code in whole.labels["user"][before]] == ["alice", "zoe"]
+    assert (np.diff(whole.submit) >= 0).all()
 
 
 POLICIES = ["fcfs", "easy", "easy++", "sjbf", "first-fit", "depth", "sjf", "wfp3", "moldable-start", "moldable-equal"]
