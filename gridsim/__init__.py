@@ -12,8 +12,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gridsim.ask import backtest_forecasts as backtest_forecasts
     from gridsim.ask import compare as compare
     from gridsim.ask import explain as explain
+    from gridsim.ask import forecast as forecast
     from gridsim.ask import quote as quote
     from gridsim.ask import sweep as sweep
     from gridsim.campaign.paper import reproduce as reproduce
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from gridsim.errors import GridsimError as GridsimError
     from gridsim.errors import InputError as InputError
     from gridsim.errors import PolicyError as PolicyError
-    from gridsim.forecasts.answers import backtest_forecasts as backtest_forecasts
-    from gridsim.forecasts.answers import forecast as forecast
     from gridsim.model.capacity import NodeGroup as NodeGroup
     from gridsim.model.demand import Demand as Demand
     from gridsim.model.demand import Demands as Demands
@@ -63,12 +63,12 @@ _HOME = {
     "Scenario": "scenario",
     "Workload": "model.workload",
     "World": "world",
-    "backtest_forecasts": "forecasts.answers",
+    "backtest_forecasts": "ask",
     "calibrate": "questions.calibrate",
     "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
     "explain": "ask",
-    "forecast": "forecasts.answers",
+    "forecast": "ask",
     "quote": "ask",
     "read_workload": "workload.read",
     "read_slurm_state": "workload.slurm_state",

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from gridsim.campaign.comparisons import Comparisons, Replications
 from gridsim.campaign.run import Finished, Progress, Summary, run_campaign
@@ -15,6 +16,7 @@ from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs
 from gridsim.errors import require_known
 from gridsim.files import checksum, plain, write_json
+from gridsim.forecasts import answers
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
@@ -32,6 +34,7 @@ from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.campaign import figures as figures_of
 from gridsim.report.campaign import write_tables
 from gridsim.report.comparison import Comparison
+from gridsim.report.forecast_page import Forecast, ForecastTest
 from gridsim.report.gallery import FOLDER, Kind
 from gridsim.report.quotation import Quotation
 from gridsim.result import Result
@@ -345,3 +348,21 @@ def _are_made(made: Path, of: dict[str, Any]) -> bool:
         return bool(stored == of and all(checksum(made.parent / name) == found for name, found in tables.items()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _with_output(make: Callable[_P, Any], view: Callable[..., _T]) -> Callable[_P, _T]:
+    """Return a function of `forecasts` whose result has output; its first argument may be a live state."""
+
+    @wraps(make)
+    def ask(*given: _P.args, **how: _P.kwargs) -> _T:
+        return view(make(*given, **how), given[0] if given else how.get("log"))
+
+    return ask
+
+
+forecast = _with_output(answers.forecast, Forecast.view)
+backtest_forecasts = _with_output(answers.backtest_forecasts, ForecastTest.view)

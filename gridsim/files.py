@@ -149,7 +149,12 @@ def write_text(path: str | Path, text: str) -> None:
 
 def write_json(path: str | Path, content: Any) -> None:
     """Write *content* as indented JSON, atomically; NaN and infinity become null."""
-    write_text(path, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(path, json_text(content))
+
+
+def json_text(content: Any) -> str:
+    """Return *content* as indented JSON; NaN and infinity become null."""
+    return json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def print_json(content: Any, indent: int = 1) -> None:

@@ -47,6 +47,7 @@ WRITING = [
     "compare workflow.json --platform grid.toml --policy fifo-job --policy p-slr --no-page --out tasks",
     "compare sacct.txt --machine 32 --policy fcfs --policy easy --shake 2 --no-page --out slurm",
     "whatif site.swf --add-cores +25% --out changed",
+    "forecast site.swf --at 26h --no-arrivals --out expected",
     "sweep campaign-estimates.toml --workers 1 --out swept",
 ]
 

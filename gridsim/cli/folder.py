@@ -30,9 +30,9 @@ def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
     if not Path(folder).is_dir():
         return
     from gridsim import result  # numpy: not needed for --help
-    from gridsim.report import comparison, publication, whatif_text
+    from gridsim.report import comparison, forecast_page, publication, whatif_text
 
-    attached = {*result.FILES, *comparison.FILES, *whatif_text.FILES, *publication.FILES}
+    attached = {*result.FILES, *comparison.FILES, *whatif_text.FILES, *publication.FILES, *forecast_page.FILES}
     below = (path for name in result.FILES for path in Path(folder).glob(f"*/{name}"))
     there = {identity(path) for path in (*(Path(folder, name) for name in attached), *below)}
     for path in inputs:

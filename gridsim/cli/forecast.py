@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
 from gridsim.errors import InputError
+from gridsim.files import check_output, print_json
 from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gridsim.forecasts.answer import Answer
     from gridsim.forecasts.backtest import Backtest
     from gridsim.forecasts.forecaster import NewJob
+    from gridsim.model.cluster_state import ClusterState
     from gridsim.model.workload import Workload
     from gridsim.workers import Workers
 
@@ -42,7 +43,9 @@ def run(args: argparse.Namespace) -> int:
     options, where = source.options_of(args, source.failures(args)), sys.stderr if args.json else sys.stdout
     how: dict[str, Any] = {"policy": policy, "futures": args.futures, "horizon": args.horizon, "seed": args.seed}
     how |= {"options": options, "arrivals": not args.no_arrivals}
-    state, folder = None, args.live
+    state, tested, folder = None, None, args.live
+    if args.report is not None:
+        check_output(args.report, source.input_files(args), overwrite=args.overwrite)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
         history = Path(folder) / "sacct.txt"
@@ -59,19 +62,23 @@ def run(args: argparse.Namespace) -> int:
         if args.backtest:
             if log is None:
                 raise InputError("needs a log; expected a job log", field="backtest")
-            how |= {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
-            return _tell_backtest(args, backtest_forecasts(log, **how))
-        how |= {"job": args.job, "calibrate": not args.no_calibration, "at_most": args.at_most}
+            asked = {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
+            tested = backtest_forecasts(log, **how, **asked)
+            if args.at is None and state is None:
+                return _tell(args, None, tested)
+        how |= {"job": None if args.job == "all" else args.job, "calibrate": not args.no_calibration}
         how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
+        how["at_most"] = args.at_most
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])
-            return _tell(args, forecast(state, history=log, **how))
+            return _tell(args, forecast(state, history=log, **how), tested, state)
         assert log is not None
         owner = {label: name for label in LABELS if (name := getattr(args, label)) is not None}
         log, labels = owned(log, owner, [make_policy(policy)])
         at = _moment(args, log)
-        return _tell(args, forecast(log, at=at, new=_new(args, labels), platform=platform, state=args.state, **how))
+        how |= {"at": at, "new": _new(args, labels), "platform": platform, "state": args.state}
+        return _tell(args, forecast(log, **how), tested)
 
 
 def _workers(args: argparse.Namespace, log: Workload | None, progress: JobsProgress) -> Workers:
@@ -98,14 +105,34 @@ def _new(args: argparse.Namespace, labels: dict[str, int]) -> NewJob | None:
     return NewJob(args.width, duration(args.walltime, "walltime"), labels)
 
 
-def _tell(args: argparse.Namespace, found: Answer) -> int:
+def _tell(
+    args: argparse.Namespace, found: Answer | None, tested: Backtest | None, state: ClusterState | None = None
+) -> int:
+    """Print the forecast, the back-test or both, and write their files."""
+    figures, where = {} if tested is None else tested.to_dict(), sys.stderr if args.json else sys.stdout
+    if args.json:
+        print_json(figures if found is None else found.to_dict() | ({"backtest": figures} if figures else {}))
+    else:
+        _print(found, figures)
+    if args.out is not None or args.report is not None:
+        from gridsim.report.forecast_page import PAGE, Forecast, ForecastTest  # matplotlib: only if a page is made
+
+        how = {"title": Path((args.log or [args.live])[0]).name, "command": source.command()}
+        output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, state, **how)
+        if args.out is not None:
+            output.write(args.out, backtest=tested)
+            print(f"\nPage: {Path(args.out, PAGE)}   (tables in {args.out}/)", file=where)
+        if args.report is not None:
+            output.page(args.report, backtest=tested)
+    return 0
+
+
+def _print(found: Answer | None, figures: dict[str, Any]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report import forecast_text as text
 
-    if args.json:
-        print(json.dumps(found.to_dict(), indent=1))
-    else:
-        console = Terminal()
+    console = Terminal()
+    if found is not None:
         for line in text.state_lines(found):
             console.print(line, markup=False)
         console.print()
@@ -113,33 +140,7 @@ def _tell(args: argparse.Namespace, found: Answer) -> int:
             console.print(text.table(found, width=console.width))
         for line in text.sentences(found):
             console.print(line, markup=False)
-    if args.out is not None:
-        _write(args.out, found.to_dict(), *text.files(found))
-    return 0
-
-
-def _tell_backtest(args: argparse.Namespace, found: Backtest) -> int:
-    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import forecast_text as text
-
-    figures = found.to_dict()
-    if args.json:
-        print(json.dumps(figures, indent=1))
-    else:
-        console = Terminal()
+    if figures:
         console.print(text.backtest_table(figures, width=console.width))
         for line in text.backtest_sentences(figures):
             console.print(line, markup=False)
-    if args.out is not None:
-        _write(args.out, figures, text.backtest_file(found))
-    return 0
-
-
-def _write(folder: str, content: dict[str, Any], *files: tuple[str, list[str], list[list[Any]]]) -> None:
-    """Write the tables and the numbers of a result."""
-    from gridsim.files import write_json, write_text
-    from gridsim.report.tables import csv_text
-
-    for name, header, rows in files:
-        write_text(Path(folder) / name, csv_text(header, *rows))
-    write_json(Path(folder) / ("backtest.json" if files[0][0] == "backtest.csv" else "forecast.json"), content)

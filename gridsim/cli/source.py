@@ -313,7 +313,7 @@ def input_files(args: Namespace) -> Iterator[Path]:
     """Return files that a command may read: arguments, files in folders of logs, and tables joined by a mapping."""
     logs = getattr(args, "file", None) or getattr(args, "log", None) or []
     for name, value in vars(args).items():
-        if name not in ("output", "out"):
+        if name not in ("output", "out", "report"):
             yield from (Path(it) for it in (value if isinstance(value, list) else [value]) if isinstance(it, str))
     for folder in filter(Path.is_dir, map(Path, logs)):
         yield from folder.iterdir()

@@ -124,6 +124,11 @@ def forecast(
     progress : callable, optional
         Called with the number of earlier forecasts that are made, and of all.
 
+    Returns
+    -------
+    Answer
+        The forecasts, by median, and the state.
+
     Raises
     ------
     InputError
@@ -438,12 +443,26 @@ def backtest_forecasts(
     ----------
     log : Workload or path
         The log.
-    policy, platform, state, futures, horizon, seed, options, arrivals, workers, progress
-        As for `forecast`.
+    policy : str or object
+        A policy as for `gridsim.policy.presets.policy`.
+    platform : Platform, optional
+        The machine; by default that of the log's header.
+    state : {"simulated", "recorded"}, optional
+        Origin of the state and of true starts; ``recorded`` by default if the log has them.
     moments : int
         Number of moments.
     ask : {"new", "pending"}
         Jobs at their submission, or jobs that wait already.
+    futures, horizon, seed : int, float, int
+        Number of futures, their length (s), and the seed.
+    options : Run, optional
+        Options of the runs.
+    arrivals : bool
+        Whether later jobs arrive in the futures.
+    workers : int or Workers
+        Number of processes; results do not depend on it.
+    progress : callable, optional
+        Called with the number of forecasts that are made, and of all.
 
     Returns
     -------

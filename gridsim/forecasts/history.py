@@ -85,7 +85,7 @@ class History:
         users = self.user[self._by_end]
         order = np.argsort(users, kind="stable")
         names, first = np.unique(users[order], return_index=True)
-        return dict(zip(names.tolist(), np.split(order, first[1:]), strict=True))
+        return dict(zip(names.tolist(), np.split(order, first)[1:], strict=True))
 
     def ended(self, at: int) -> int:
         """Return the number of jobs that ended at or before a moment."""

@@ -63,7 +63,8 @@ class FutureRuns:
 
     def samples(self, futures: Iterable[Future], asked: Sequence[int]) -> FloatArray:
         """Return the waits in some futures, s, a row for each; infinite beyond the horizon."""
-        waits = np.array([self.waits(future, asked) for future in futures], dtype=np.float64).reshape(-1, len(asked))
+        found = [self.waits(future, asked) for future in futures]
+        waits = np.array(found, dtype=np.float64).reshape(len(found), len(asked))
         return np.where(waits >= NEVER, np.inf, waits)
 
     def by_requested_walltimes(self, asked: Sequence[int]) -> IntArray:

@@ -63,8 +63,7 @@ def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
         i = block_at(floor.node_times[n], size, start)
         for k in range(width):
             mine[k] = free[i, k]
-        limit = min(most, hosts[n])
-        found = fit(mine, classes, c, gpus, limit)
+        found = min(fit(mine, classes, c, gpus, most), hosts[n])
         if found > 0 and floor.nodes[floors.PROMISES, n] > 0:
             i += 1
             before = i
@@ -73,7 +72,7 @@ def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
                     mine[k] = min(mine[k], free[i, k])
                 i += 1
             if i > before:
-                found = fit(mine, classes, c, gpus, limit)
+                found = min(fit(mine, classes, c, gpus, most), hosts[n])
         if found > 0:
             fits[n] = found
             together += found

@@ -217,6 +217,10 @@ class ClusterState:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON types."""
+        """Return the content of ``state.json``, without notes and estimates of Slurm if there are none."""
         content: dict[str, Any] = plain(asdict(self))
+        for each in (content, *content["waiting"]):
+            for name in {"notes", "slurm_start"} & each.keys():
+                if not each[name]:
+                    del each[name]
         return content

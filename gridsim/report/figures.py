@@ -8,6 +8,7 @@ mode.
 from __future__ import annotations
 
 import io
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -196,7 +197,7 @@ def waits(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
 
     def finish(axes: Axes, _: float) -> None:
         axes.set_xlabel("wait")
-        _duration_ticks(axes, (0, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400), linear_to=10.0)
+        duration_ticks(axes, (0, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400), linear_to=10.0)
 
     return _distribution(records, lambda record: record.wait[rows], finish, linear_to=10.0)
 
@@ -270,7 +271,7 @@ def _distribution(
             axes.set_xlim(0, max(60.0, largest))
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of jobs")
-        _share_ticks(axes)
+        share_ticks(axes)
         finish(axes, largest)
         axes.minorticks_off()
         return figure
@@ -284,7 +285,7 @@ def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | No
         )
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("busy share of the cores")
-        _share_ticks(axes)
+        share_ticks(axes)
         return figure
 
 
@@ -352,7 +353,7 @@ def largest_share(
         )
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of the cores")
-        _share_ticks(axes)
+        share_ticks(axes)
         return figure
 
 
@@ -380,13 +381,13 @@ def _over_time(
         panels[label].step((steps.times_s - first) / unit, values, where="post", label=label, **style)
     axes.set_xlim(0, (last - first) / unit)
     if calendar:
-        _date_ticks(axes, calendar, first, last)
+        date_ticks(axes, calendar, first, last)
     else:
         axes.set_xlabel(f"{name} since the first submission")
     return axes
 
 
-def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> None:
+def date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> None:
     """Label an axis of seconds with dates from *first* on; the axis label is their common part and the zone."""
     import matplotlib.dates
 
@@ -605,12 +606,14 @@ def _line(index: int) -> dict[str, Any]:
     return {"color": PALETTE[index % len(PALETTE)], "linestyle": DASHES[index % len(DASHES)]}
 
 
-def _share_ticks(axes: Axes) -> None:
+def share_ticks(axes: Axes) -> None:
+    """Label a vertical axis of shares from 0 to 1."""
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1.0]
     axes.set_yticks(ticks, [percent(tick) for tick in ticks])
 
 
-def _duration_ticks(axes: Axes, ticks: Sequence[float], *, linear_to: float) -> None:
+def duration_ticks(axes: Axes, ticks: Sequence[float], *, linear_to: float) -> None:
+    """Label a horizontal axis with those durations of *ticks* (s) that it contains."""
     limit = axes.get_xlim()[1]
     shown = [tick for tick in ticks if tick <= limit]
     axes.set_xticks(shown, ["none" if not tick else duration(tick) for tick in shown])
@@ -636,3 +639,17 @@ def _time_unit(span: float) -> tuple[float, str]:
         if span >= 3 * size:
             return size, name
     return 1.0, "seconds"
+
+
+_STEPS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400, 7 * 86_400)
+_MOST = 6
+
+
+def round_durations(top: float) -> tuple[list[float], Any]:
+    """Return ticks at round times from 0 to *top* seconds, and their labels."""
+    step = next(
+        (step for step in _STEPS if top / step <= _MOST),
+        30 * 86_400 * math.ceil(top / _MOST / 30 / 86_400),
+    )
+    ticks = [float(step * place) for place in range(int(top / step) + 1)]
+    return ticks, ["none", *map(duration, ticks[1:])]

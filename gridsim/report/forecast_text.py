@@ -56,7 +56,7 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
         span = "from now on" if low <= 0 else f"after {instant(answer, low, up=False)}"
     hits, many = job.observed.get(level, (0, 0))
     stated = percent(level)
-    if many == 100 and hits / many < level - 3 * math.sqrt(level * (1 - level) / many):
+    if is_low(level, hits, many):
         stated = percent(hits / many)
     found = f"{name} starts {span} with {stated} probability (calibrated on {job.pairs} earlier forecasts)"
     if not job.pairs:
@@ -69,11 +69,11 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
     if many:
         found += f" Of the last {many} such forecasts {hits} contained the start."
     if job.remark:
-        found += f" {_remark(answer, job.remark)}."
+        found += f" {remark_text(answer, job.remark)}."
     return found + f" Not modelled: {job.not_modelled}." * bool(job.not_modelled)
 
 
-def _remark(answer: Answer, remark: str) -> str:
+def remark_text(answer: Answer, remark: str) -> str:
     """Return the begin time or the dependency of a job."""
     kind, _, when = remark.rpartition(" ")
     if kind != "not before":
@@ -103,6 +103,7 @@ def sentences(answer: Answer) -> Iterator[str]:
     elif answer.jobs:
         yield f"The intervals are calibrated on {max(job.pairs for job in answer.jobs)} earlier forecasts."
     if len(answer.jobs) > 1:
+        yield from coverage_lines(answer)
         for blocked in sorted({job.not_modelled for job in answer.jobs if job.not_modelled}):
             yield f"Not modelled: {blocked} ({listed([it.job for it in answer.jobs if it.not_modelled == blocked])})."
     for shape in answer.shapes:
@@ -112,6 +113,20 @@ def sentences(answer: Answer) -> Iterator[str]:
         span = " – ".join(short(answer, end, up=up) for end, up in ends)
         yield f"From {short(answer, quantile(sample, 0.5))} on {what} (median; 90 %: {span}; not calibrated)."
     yield from (f"Job {job} has no forecast: {why}." for job, why in answer.left_out.items())
+
+
+def coverage_lines(answer: Answer) -> Iterator[str]:
+    """Yield how many of the last forecasts contained the start at each level, and whether they are too few."""
+    many, parts = 0, []
+    for level, (hits, many) in answer.jobs[0].observed.items():
+        parts.append(f"{hits} at {percent(level)}{' (significantly fewer)' * is_low(level, hits, many)}")
+    if many:
+        yield f"Of the last {many} such forecasts, the interval contained the start of {listed(parts)}."
+
+
+def is_low(level: float, hits: int, many: int) -> bool:
+    """Return whether the observed coverage of recent forecasts is significantly below the level."""
+    return many == 100 and hits / many < level - 3 * math.sqrt(level * (1 - level) / many)
 
 
 def shape_sentence(answer: Answer, job: JobForecast, shape: Shape) -> str:
@@ -157,13 +172,15 @@ def short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
 
 def files(answer: Answer) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
     """Yield name, header and rows of the tables of a forecast; times in seconds from the moment on."""
-    header = ["job", "cores", "limit", "waited", "median", *_ENDS, "pairs", "source", "requested", "not_modelled"]
-    rows = []
+    header = ["job", "cores", "limit", "waited", "median", *_ENDS, "calibrated", "pairs", "source", "requested"]
+    header += ["slurm", "not_modelled", "reason"]
+    rows: list[list[Any]] = []
     for job in answer.jobs:
         both = [end for level in LEVELS for end in job.intervals[level]]
         times = [_cell(value) for value in (job.median, *both)]
-        more = [job.pairs, job.source, _cell(job.requested), job.not_modelled]
-        rows.append([job.job, job.cores, job.limit, job.waited, *times, *more])
+        more = [int(job.pairs > 0), job.pairs, job.source, _cell(job.requested), job.slurm, job.not_modelled]
+        rows.append([job.job, job.cores, job.limit, job.waited, *times, *more, job.remark])
+    rows += [[job, *[None] * (len(header) - 2), why] for job, why in answer.left_out.items()]
     yield "forecast.csv", header, rows
     cells = [
         [job.job, k, _cell(wait)]
@@ -191,14 +208,18 @@ def backtest_file(found: Backtest) -> tuple[str, list[str], list[list[Any]]]:
 
 def backtest_table(figures: dict[str, Any], width: int = WIDTH) -> RenderableType:
     """Return the coverage of a back-test, a row for each level."""
+    return sheet([f"{level:.0%}" for level in LEVELS], backtest_columns(figures), first="interval", width=width)
+
+
+def backtest_columns(figures: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the columns of the table of coverage by title."""
     levels = [f"{level:.0%}" for level in LEVELS]
-    columns = {
+    return {
         "raw coverage": [f"{figures[it]['raw']:.3f}" for it in levels],
         "coverage": [f"{figures[it]['calibrated']:.3f} ({figures[it]['standard_error']:.3f})" for it in levels],
         "median width, h": [f"{figures[it]['width_h']:.2f}" for it in levels],
         "no upper end": [f"{figures[it]['no_upper_end']:.3f}" for it in levels],
     }
-    return sheet(levels, columns, first="interval", width=width)
 
 
 def backtest_sentences(figures: dict[str, Any]) -> Iterator[str]:

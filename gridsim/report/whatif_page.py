@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gridsim.model.capacity import NodeGroup
 from gridsim.number_formatting import duration, listed, number
 from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report import replications_text, whatif_text
-from gridsim.report.figures import INK, PALETTE, drawing, name_rows
+from gridsim.report.figures import INK, PALETTE, drawing, name_rows, round_durations
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style, texts
 from gridsim.report.pictures import Drawing, Picture
@@ -106,7 +106,7 @@ def sizes(found: WhatIf) -> Figure:
         axes.set_xlabel("cores of the machine")
         axes.set_ylabel("mean wait")
         axes.set_ylim(bottom=0)
-        axes.set_yticks(*_hours(axes.get_ylim()[1]))
+        axes.set_yticks(*round_durations(axes.get_ylim()[1]))
         return figure
 
 
@@ -121,7 +121,7 @@ def changes(found: WhatIf) -> Figure:
             axes.plot([_mean(one)], [row], "o", color=INK if one.label == NOW else PALETTE[0], markersize=5.5)
         name_rows(axes, [one.label for one in shown])
         axes.set_xlim(left=0)
-        axes.set_xticks(*_hours(axes.get_xlim()[1]))
+        axes.set_xticks(*round_durations(axes.get_xlim()[1]))
         axes.set_xlabel("mean wait")
         return figure
 
@@ -154,14 +154,3 @@ def _interval(one: Effect) -> tuple[float, float] | None:
     if one.wait is None or not math.isfinite(one.wait.ratio_low * one.wait.ratio_high):
         return None
     return one.wait.ratio_low * one.wait.baseline_mean, one.wait.ratio_high * one.wait.baseline_mean
-
-
-_STEPS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400, 7 * 86_400)
-_MOST = 6
-
-
-def _hours(top: float) -> tuple[list[float], Any]:
-    """Return ticks at round times from 0 to *top* seconds, and their labels."""
-    step = next((step for step in _STEPS if top / step <= _MOST), 30 * 86_400 * math.ceil(top / _MOST / 30 / 86_400))
-    ticks = [float(step * place) for place in range(int(top / step) + 1)]
-    return ticks, ["none", *map(duration, ticks[1:])]
