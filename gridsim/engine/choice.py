@@ -34,7 +34,7 @@ def compiled_run_of(
     workload, clusters = run.workload, run.clusters
     why = "nodes can fail" if run.breakdowns is not None else _why_not(workload, run.requests, clusters)
     if run.beginning is not None and not why:
-        why = "jobs wait for other jobs" if run.beginning.withheld else why
+        why = "jobs wait for other jobs" if run.beginning.after or run.beginning.throttles else why
         why = "run times of waiting jobs were predicted before" if clusters[0].can.predicts else why
         if run.beginning.running and not takes_running(clusters[0].scheduler):
             why = why or f"{name_of(clusters[0].scheduler)} cannot begin with running jobs"
