@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.engine.setup import Setup
-from gridsim.entities.beginning import Beginning, begin_at
+from gridsim.entities.beginning import Beginning, Begun
 from gridsim.entities.clock import Clock, Instant, modes
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import HeldResources, Submissions, with_spare_rows
@@ -112,8 +112,8 @@ def set_up(
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options, clusters_of_jobs))
     users: Reacting | Submissions | None = None
     if beginning is not None:
-        rows, times = beginning.arrivals(workload.submit)
-        Source(env, times, root, instant, progress, rows)
+        rows = beginning.arrivals(workload.submit)
+        Source(env, np.maximum(workload.submit[rows], 0), root, instant, progress, rows)
     elif workload.reactions is None:
         Source(env, workload.submit, root, instant, progress)
     else:
@@ -141,7 +141,7 @@ def set_up(
         for cluster in clusters:
             cluster.progress = requests.progress = Progress(requests, outcome, saving, mtbf, tick)
     if beginning is not None:
-        begin_at(beginning, env, instant, root, clusters[0], outcome)
+        Begun(beginning, env, instant, root, clusters[0], outcome)
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns, beginning)
     return Setup(workload, platform, policy, options, tick, *made)

@@ -20,7 +20,7 @@ from gridsim.model.failures import Failures
 from gridsim.model.partitions import PARTITION, Partitions
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray, to_us
-from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.model.workload import Workload
 from gridsim.options import Overrun, Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools, seen_by
@@ -197,24 +197,14 @@ def with_job(
     workload: Workload, at: int, cores: int, estimate: int, labels: Mapping[str, int], demand: Demand | None
 ) -> Workload:
     """Append a job to the workload, without a deadline and with its walltime as run time."""
-    more = {"job": int(workload.job.max(initial=0)) + 1, "submit": at, "runtime": estimate, "estimate": estimate}
-    more |= {"cores": cores, "deadline": NEVER, "tolerance": 1, "restartable": True}
-    columns: dict[str, Any] = {name: getattr(workload, name) for name in more}
-    demands = workload.demands
+    demands, moldable = workload.demands, workload.moldable
     if demands is None and demand is not None:
         demands = Demands.plain_cores(workload.cores)
     if demands is not None:
         demands = demands.joined(Demands.plain_cores(np.array([cores])) if demand is None else Demands.of([demand]))
-    for name, column in columns.items():
-        columns[name] = None if column is None else np.append(column, column.dtype.type(more[name]))
-    return replace(
-        workload,
-        **columns,
-        labels={name: np.append(column, labels.get(name, UNKNOWN)) for name, column in workload.labels.items()},
-        logged={},
-        moldable=None if workload.moldable is None else workload.moldable.with_rigid(cores),
-        demands=demands,
-    )
+    moldable = None if moldable is None else moldable.with_rigid(cores)
+    found = workload.with_more(labels, submit=[at], runtime=estimate, estimate=estimate, cores=cores)
+    return replace(found, moldable=moldable, demands=demands)
 
 
 def simulate(

@@ -20,9 +20,9 @@ _SMALL = 20_000
 
 
 def compiled_run_of(
-    engine: Engine, run: Setup, earlier: Earlier | None = None, *, more: bool = False
+    engine: Engine, run: Setup, earlier: Earlier | None = None, *, more: bool = False, repeats: int = 1
 ) -> CompiledRun | None:
-    """Return the compiled run; None if the run should use SimPy.
+    """Return the compiled run; None if the run should use SimPy, as the few jobs of all *repeats* do with ``auto``.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def compiled_run_of(
     workload, clusters = run.workload, run.clusters
     why = "nodes can fail" if run.breakdowns is not None else _why_not(workload, run.requests, clusters)
     if run.beginning is not None and not why:
-        why = "jobs wait for other jobs" if run.beginning.withheld else why
+        why = "jobs wait for other jobs" if run.beginning.after or run.beginning.throttles else why
         why = "run times of waiting jobs were predicted before" if clusters[0].can.predicts else why
         if run.beginning.running and not takes_running(clusters[0].scheduler):
             why = why or f"{name_of(clusters[0].scheduler)} cannot begin with running jobs"
@@ -53,7 +53,7 @@ def compiled_run_of(
             raise InputError(f"compiled cannot run this: {why}; use auto or simpy", field="engine")
         return None
     compiled = tree_setup.CompiledTreeRun(run) if on_tree else CompiledRun(run, earlier, more=more)
-    small = engine == "auto" and len(run.requests) < _SMALL and not is_kept(compiled.loop)
+    small = engine == "auto" and len(run.requests) * repeats < _SMALL and not is_kept(compiled.loop)
     return None if small else compiled
 
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gridsim.engine import events
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Engine, Setup
-from gridsim.errors import PolicyError, name_of
-from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.time import NEVER, IntArray
 
 _WORK = 1024
 """Work of the first compiled call, after which the run stops if all starts in question are known; then more."""
@@ -34,18 +32,17 @@ class RepeatedRuns:
         self._calendar, self._events = calendar, calendar._events
         self._scheduler: Any = run.clusters[0].scheduler
         self._running = len(run.beginning.running)
-        self._possible = np.zeros(len(run.requests), dtype=np.bool_)
-        self._possible[calendar._rows] = True
         self._arrays = list(_arrays((tuple(self._events), calendar._passes)))
         self._saved = [array.copy() for array in self._arrays]
 
     @classmethod
-    def of(cls, run: Setup, engine: Engine) -> RepeatedRuns | None:
-        """Return the runs; None if the compiled loop does not support them, or cannot be set back."""
-        calendar = compiled_run_of(engine, run)
-        if not isinstance(calendar, CompiledRun) or calendar._ask is not None or calendar._answers is not None:
+    def of(cls, run: Setup, engine: Engine, repeats: int = 1) -> RepeatedRuns | None:
+        """Return the runs, of *repeats* moments in all; None if the compiled loop cannot repeat them, or is slower."""
+        calendar = compiled_run_of(engine, run, repeats=repeats)
+        if not isinstance(calendar, CompiledRun):
             return None
-        return None if calendar._pieces is not None else cls(run, calendar)
+        in_python = (calendar._ask, calendar._answers, calendar._pieces)
+        return cls(run, calendar) if all(it is None for it in in_python) else None
 
     def starts(self, runtime: IntArray, rows: IntArray, at: IntArray, asked: IntArray, until: int) -> IntArray:
         """Return the starts of some jobs; `NEVER` if they start after an instant.
@@ -64,26 +61,25 @@ class RepeatedRuns:
         for array, saved in zip(self._arrays, self._saved, strict=True):
             array[...] = saved
         here, numbers = self._events, self._events.numbers
-        there = self._possible[rows]
+        there = np.isin(rows, self._calendar._rows)
         rows, at = rows[there], at[there]
         here.jobs[events.RUNTIME] = runtime
         here.come[0, : len(rows)], here.come[1, : len(rows)] = at, rows
         numbers[events.ARRIVALS] = len(rows)
-        self._calendar._expect_ends(self._running)
+        self._calendar.begin(self._running)
         self._scheduler.passes(rows)
         arrays, starts, work = tuple(here), here.jobs[events.START], _WORK
         while not numbers[events.OVER] and numbers[events.NOW] <= until:
             self._calendar.loop(work, arrays, self._calendar._passes)
             work += work // 2
             if numbers[events.FAILED] >= 0:
-                at_s = numbers[events.NOW] / MICROSECOND
-                raise PolicyError(f"{name_of(self._scheduler)} starts a job at {at_s} s without enough free cores")
+                self._calendar._refuse()
             if (starts[asked] < NEVER).all():
                 break
         return np.where(starts[asked] <= until, starts[asked], NEVER)
 
 
-def _arrays(columns: Any) -> Iterator[npt.NDArray[Any]]:
+def _arrays(columns: Any) -> Iterator[IntArray]:
     """Yield the arrays in nested tuples."""
     for column in columns:
         if isinstance(column, tuple):

@@ -130,8 +130,8 @@ class CompiledRun:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
         self._rows, submit = fits, requests.submit
         if run.beginning is not None:
-            rows, _ = run.beginning.arrivals(submit)
-            self._rows, submit = rows[np.isin(rows, fits)], np.maximum(submit, 0)
+            rows, submit = run.beginning.arrivals(submit), np.maximum(submit, 0)
+            self._rows = rows[np.isin(rows, fits)]
         waiting = self._resume(earlier) if earlier is not None else 0
         passes: LoopState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
@@ -159,29 +159,21 @@ class CompiledRun:
         if earlier is not None:
             self._take_over(earlier, waiting)
         elif run.beginning is not None:
-            self._begin(outcome.start[: len(run.beginning.running)])
+            self.begin(len(run.beginning.running))
 
-    def _begin(self, began: IntArray) -> None:
-        """Let the first requests run, which *began* before."""
-        running = len(began)
-        self._events.jobs[events.START, :running] = began
-        self._events.numbers[events.FREE] -= self._events.jobs[events.CORES, :running].sum()
-        self._expect_ends(running)
-
-    def _expect_ends(self, running: int) -> None:
-        """Schedule the ends of the first requests, which run."""
-        here = self._events
-        runtime, estimate, _, began = here.jobs[:, :running]
+    def begin(self, running: int) -> None:
+        """Let the first requests run, which began before, and schedule their ends."""
+        here, numbers = self._events, self._events.numbers
+        here.jobs[events.START, :running] = self._outcome.start[:running]
+        runtime, estimate, cores, began = here.jobs[:, :running]
+        numbers[events.FREE], numbers[events.ORDER] = numbers[events.TOTAL] - cores.sum(), running
         held = runtime if self._extend else np.minimum(runtime, estimate)
-        late = np.flatnonzero(runtime > estimate) if self._extend else np.zeros(0, dtype=np.int64)
-        for heap, rows, times, size in (
-            (here.ends, np.arange(running), began + held, events.ENDS),
-            (here.looks, late, (began + estimate)[late], events.ESTIMATE_CHECKS),
-        ):
+        late = np.flatnonzero((runtime > estimate) & self._extend)
+        ends = (here.ends, events.ENDS, np.arange(running), began + held)
+        for heap, size, rows, times in (ends, (here.looks, events.ESTIMATE_CHECKS, late, (began + estimate)[late])):
             order = np.argsort(times, kind="stable")  # a sorted array is a heap
             heap[:, : len(order)] = times[order], rows[order], rows[order]
-            here.numbers[size] = len(order)
-        here.numbers[events.ORDER] = running
+            numbers[size] = len(order)
 
     def _resume(self, earlier: Earlier) -> int:
         """Make the waiting requests of the previous window the first arrivals, in queue order; return their number."""

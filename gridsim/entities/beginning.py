@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -53,104 +54,72 @@ class Beginning:
         Such a policy starts the running jobs at time 0 with what remains of their limits and run times. That of a site
         starts them as recorded, whatever its limits and cycles.
         """
-        if not self.running or takes_running(policy):
+        many = len(self.running)
+        if not many or takes_running(policy):
             return workload, self
         elapsed = np.zeros(len(workload), dtype=np.int64)
-        elapsed[: len(self.running)] = [passed for passed, _ in self.running]
+        elapsed[:many] = [passed for passed, _ in self.running]
         columns: dict[str, Any] = {it: getattr(workload, it) - elapsed for it in ("runtime", "estimate")}
         if capabilities_of(policy).site:
-            columns["labels"] = {
-                **workload.labels,
-                RECORDED_WAIT: np.where(np.arange(len(workload)) < len(self.running), 0, -1),
-            }
-        running = [(0, place) for _, place in self.running]
-        return replace(workload, **columns), replace(self, running=running)
+            recorded = np.where(np.arange(len(workload)) < many, 0, -1)
+            columns["labels"] = {**workload.labels, RECORDED_WAIT: recorded}
+        return replace(workload, **columns), replace(self, running=[(0, place) for _, place in self.running])
 
-    @property
-    def withheld(self) -> bool:
-        """True if some jobs enter the queue only after other jobs have started or ended."""
-        return bool(self.after or self.throttles)
-
-    def arrivals(self, submit: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the rows that enter the queue at known times, in this order, and these times."""
-        times = np.maximum(submit, 0)
-        waits = np.ones(len(submit), dtype=np.bool_)
-        waits[: len(self.running)] = False
-        waits[[*self.after, *self.throttles]] = False
-        rows = np.flatnonzero(waits)
-        rows = rows[np.argsort(times[rows], kind="stable")]
-        return rows, times[rows]
+    def arrivals(self, submit: IntArray) -> IntArray:
+        """Return the rows that enter the queue at known times, from 0 on, in this order."""
+        rows = np.setdiff1d(np.arange(len(self.running), len(submit)), [*self.after, *self.throttles])
+        return rows[np.argsort(np.maximum(submit[rows], 0), kind="stable")]
 
 
-class Dependents:
-    """Let jobs enter the queue when the jobs that they wait for have started or ended.
+class Begun:
+    """The running jobs of a state in place, and jobs that enter the queue when others have started or ended.
 
     Parameters
     ----------
     cluster : Cluster
-        The cluster, which reports starts and ends of requests.
+        The cluster, before anything is decided; it reports starts and ends of requests.
     """
 
     def __init__(
-        self, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome, beginning: Beginning
+        self, beginning: Beginning, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome
     ) -> None:
-        self._env, self._instant, self._root, self._outcome, self._of = env, instant, root, outcome, beginning
-        self._left = sorted({*beginning.after, *beginning.throttles} - set(range(len(beginning.running))))
-        self._released = set(range(len(beginning.running)))
+        self._of, self._env, self._instant, self._root, self._outcome = beginning, env, instant, root, outcome
+        running = range(len(beginning.running))
+        self._left = dict.fromkeys(sorted({*beginning.after, *beginning.throttles}.difference(running)))
         self._expected = False
-        cluster.users = self
-        self._expect()
-
-    def began(self, request: int) -> None:
-        """Consider the jobs that wait for the start of a request."""
-        self._expect()
+        if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
+            cluster.scheduler.recall(beginning.past)
+        for row, (elapsed, placement) in enumerate(beginning.running):
+            cluster.install(row, elapsed, placement)
+        if self._left:
+            cluster.users = self
+            self.over(0)
 
     def over(self, request: int) -> None:
-        """Consider the jobs that wait for the end of a request."""
-        self._expect()
-
-    def _expect(self) -> None:
+        """Consider the jobs that wait for the start or the end of a request, after all events of this instant."""
         if self._left and not self._expected:
             self._expected = True
             PriorityEvent(self._env, 0, self._instant.arrival, self._release)
 
+    began = over
+
     def _release(self, event: object) -> None:
         self._expected = False
-        for row in [row for row in self._left if self._ready(row)]:
-            if self._within_throttle(row):
-                self._left.remove(row)
-                self._released.add(row)
+        throttles, state = self._of.throttles, self._outcome.state
+        active = Counter(of for row, (of, _) in throttles.items() if row not in self._left and state[row] != DONE)
+        for row in list(self._left):
+            array, most = throttles.get(row, (-1, NEVER))
+            met = [self._met(*condition) for condition in self._of.after.get(row, ())]
+            if active[array] < most and (any(met) if met and row in self._of.any_one else all(met)):
+                active[array] += 1
+                del self._left[row]
                 self._root.take([row])
-
-    def _ready(self, row: int) -> bool:
-        met = [self._met(*condition) for condition in self._of.after.get(row, ())]
-        return any(met) if met and row in self._of.any_one else all(met)
 
     def _met(self, kind: str, rows: tuple[int, ...]) -> bool:
         outcome = self._outcome
         if kind == "after":
             return bool(rows) and all(outcome.start[row] < NEVER for row in rows)
         completed = [outcome.status[row] == Status.completed for row in rows if outcome.state[row] == DONE]
-        if not rows or len(completed) < len(rows):
+        if len(completed) < len(rows) or not (rows or kind == "singleton"):
             return False
-        return {"afternotok": not any(completed), "afterany": True}.get(kind, all(completed))
-
-    def _within_throttle(self, row: int) -> bool:
-        if row not in self._of.throttles:
-            return True
-        array, most = self._of.throttles[row]
-        others = (other for other, (of, _) in self._of.throttles.items() if of == array)
-        active = [other for other in others if other in self._released and self._outcome.state[other] != DONE]
-        return len(active) < most
-
-
-def begin_at(
-    beginning: Beginning, env: Clock, instant: Instant, root: Root, cluster: Cluster, outcome: Outcome
-) -> None:
-    """Fill the machine and the scheduler of a cluster with the running jobs of a state, before anything is decided."""
-    if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
-        cluster.scheduler.recall(beginning.past)
-    for row, (elapsed, placement) in enumerate(beginning.running):
-        cluster.install(row, elapsed, placement)
-    if beginning.withheld:
-        Dependents(env, instant, root, cluster, outcome, beginning)
+        return {"afternotok": not any(completed), "afterany": True, "singleton": True}.get(kind, all(completed))

@@ -13,7 +13,7 @@ from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.progress import Progress
 from gridsim.entities.resource import Machine
 from gridsim.entities.walltime_limit import CHAINED
-from gridsim.errors import InputError, PolicyError, call, name_of, policy_error, raise_failed
+from gridsim.errors import PolicyError, call, policy_error, raise_failed
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
@@ -357,7 +357,7 @@ class Cluster:
 
         Raises
         ------
-        InputError
+        PolicyError
             If the scheduler does not.
         """
         now = self._env.instant
@@ -365,15 +365,13 @@ class Cluster:
         if takes_running(self.scheduler):
             if placement is None and self.machine.nodes is not None:
                 placement = self.machine.nodes.first(self._need[request])
-            until = now - elapsed + self._estimate[request]
-            self.scheduler.held(request, until, now, placement)  # type: ignore[attr-defined]
+            self.hold(request, now - elapsed + self._estimate[request], placement)
             self._begin(Start(request, 0, placement), now, elapsed)
             return
         self.take(request, self.quote(request))
         self._decide(now)
         if self._state[request] != RUNNING:
-            name = name_of(self.scheduler)
-            raise InputError(f"has a running request {request} that {name} does not start at once", field="state")
+            raise self._error(f"does not start request {request}, which runs at the beginning, at once")
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from gridsim.model.partitions import job_clusters
 from gridsim.model.platform import Platform
 from gridsim.model.speedup import fitted
 from gridsim.model.tasks import Job, Task
-from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN, USUAL, Workload
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
@@ -50,32 +50,16 @@ class Submission:
 
 def with_spare_rows(workload: Workload, spare: int, *, sizes: bool = False) -> Workload:
     """Return the workload with *spare* free rows behind its jobs, for later submissions (of several *sizes* if set)."""
-    n = np.arange(1, spare + 1)
-    free: dict[str, Any] = {
-        "job": int(workload.job.max(initial=0)) + n,
-        "submit": np.zeros(spare, dtype=np.int64),
-        "runtime": np.full(spare, MICROSECOND),
-        "estimate": np.full(spare, MICROSECOND),
-        "cores": np.ones(spare, dtype=np.int64),
-        "deadline": np.full(spare, NEVER),
-        "tolerance": None if workload.tolerance is None else np.ones(spare),
-        "restartable": None if workload.restartable is None else np.ones(spare, dtype=np.bool_),
-    }
-    columns: dict[str, Any] = {
-        name: None if more is None else np.append(getattr(workload, name), more) for name, more in free.items()
-    }
     # A group that no job belongs to would be rejected as soon as the run begins.
-    labels = {
-        name: np.append(column, np.full(spare, 0 if name in workload.names else USUAL.get(name, UNKNOWN)))
-        for name, column in workload.labels.items()
-    }
+    labels = {name: 0 if name in workload.names else USUAL.get(name, UNKNOWN) for name in workload.labels}
     demands, moldable = workload.demands, workload.moldable
     if demands is not None:
-        demands = demands.joined(Demands.plain_cores(free["cores"]))
+        demands = demands.joined(Demands.plain_cores(np.ones(spare, dtype=np.int64)))
     if moldable is None and sizes:
         moldable = Moldable.rigid(workload.cores)
     moldable = None if moldable is None else moldable.with_spare_rows(spare)
-    return replace(workload, **columns, labels=labels, logged={}, demands=demands, moldable=moldable)
+    found = workload.with_more(labels, submit=[0] * spare, runtime=MICROSECOND, estimate=MICROSECOND, cores=1)
+    return replace(found, demands=demands, moldable=moldable)
 
 
 class Submissions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from gridsim.model.cluster_state import ClusterState, RunningJob, StateJob, Wait
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.time import MICROSECOND, IntArray, seconds
-from gridsim.model.windows import Window
+from gridsim.model.windows import AtBegin, Window
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.protocols import Placement
 
@@ -23,6 +23,8 @@ LEAST_LEFT = 30 * MICROSECOND
 """Remaining limit of a job that has reached or exceeded its limit (Slurm checks limits about every 30 s)."""
 
 _LABELS = ("user", "account", "partition", "qos")
+_WHY = {"held": "held; starts after its release at the earliest", "never": ""}
+"""Kinds of waiting jobs without a forecast, with the reason if it is not that of Slurm."""
 
 
 @dataclass(frozen=True)
@@ -65,32 +67,42 @@ class StartingPoint:
         InputError
             If running jobs hold more cores than the machine has, or no job has a limit.
         """
-        running = [job for job in state.running if not job.stopped]
-        waiting = [job for job in state.waiting if job.kind not in ("held", "never")]
+        at, running = state.at, [job for job in state.running if not job.stopped]
+        waiting = [job for job in state.waiting if job.kind not in _WHY]
         jobs: list[RunningJob | WaitingJob] = [*running, *waiting]
-        limits = [job.limit or default_limit or _longest(state) for job in jobs]
-        windows = _windows(state)
-        platform, places = _machine(state, running, on_nodes=bool(windows))
-        conditions = {row: _conditions(job, row, jobs) for row, job in enumerate(jobs)}
+        many, known = len(running), [job.limit for job in (*state.running, *state.waiting) if job.limit]
+        if not known and not default_limit:
+            raise InputError("no job and no partition has a time limit; expected one", field="limit")
+        longest, elapsed = default_limit or max(known), np.array([job.elapsed for job in running], dtype=np.int64)
+        limit = np.array([job.limit or longest for job in jobs], dtype=np.int64) * MICROSECOND
+        limit[:many] = with_time_left(limit[:many], elapsed * MICROSECOND)
+        enters = [max((job.eligible or 0) - at, 0) or min(job.submit - at, 0) for job in waiting]
+        texts = {label: [getattr(job, label) for job in jobs] for label in _LABELS}
+        names = {label: tuple(sorted(set(column))) for label, column in texts.items()}
+        workload = Workload.from_columns(
+            submit=np.zeros(len(jobs)),
+            runtime=seconds(limit),
+            cores=[max(job.cores, 1) for job in jobs],
+            labels={label: [names[label].index(text) for text in column] for label, column in texts.items()},
+            provenance={"clock": {"origin": at, "zone": "epoch"}},
+        )
+        submit = np.append(-elapsed, np.array(enters, dtype=np.int64)) * MICROSECOND
+        platform, places, windows = _machine(state, running)
+        base = [job.job.partition("_")[0] for job in jobs]  # numbers of arrays
+        most = {str(job.array): (job.array, job.throttle) for job in waiting if job.array and job.throttle}
+        conditions = {row: _conditions(row, jobs, base) for row in range(many, len(jobs))}
         beginning = Beginning(
             [(job.elapsed * MICROSECOND, place) for job, place in zip(running, places, strict=True)],
             after={row: found for row, found in conditions.items() if found},
-            any_one=frozenset(row for row, job in enumerate(jobs) if isinstance(job, WaitingJob) and job.any_one),
-            throttles=_throttles(jobs),
+            any_one=frozenset(row for row, job in enumerate(waiting, many) if job.any_one),
+            throttles={row: most[number] for row, number in enumerate(base) if number in most},
         )
-        left_out = {job.job: _why(job) for job in state.waiting if job.kind in ("held", "never")}
-        stopped = len(state.running) - len(running)
         notes = [*state.notes, "nodes, features and partitions are ignored: the machine is one pool of cores"]
-        notes += [f"{stopped} suspended jobs hold no cores; when they continue is not modelled"] * bool(stopped)
-        return cls(
-            _workload(state, jobs, limits, len(running)),
-            beginning,
-            platform,
-            windows,
-            tuple(job.job for job in jobs),
-            left_out,
-            tuple(notes),
-        )
+        if stopped := len(state.running) - many:
+            notes.append(f"{stopped} suspended jobs hold no cores; when they continue is not modelled")
+        left_out = {job.job: _WHY[job.kind] or job.reason for job in state.waiting if job.kind in _WHY}
+        given = (beginning, platform, windows, tuple(job.job for job in jobs), left_out, tuple(notes))
+        return cls(replace(workload, submit=submit, names=names), *given)
 
     def with_windows(self, failures: Failures | None) -> Failures:
         """Return failures with the windows of the state in addition."""
@@ -100,53 +112,21 @@ class StartingPoint:
     def after(self, past: Workload, at: int) -> tuple[Workload, IntArray]:
         """Return the jobs behind those of a log, at its moment *at* (s), by submission, and their rows.
 
-        Names of users and other labels are those of the log, followed by new ones.
+        Names of users and other labels are those of the log, followed by new ones. Tasks of arrays have the number 0.
         """
-        labels, names = {}, {}
+        labels, names, more = {}, {}, {}
         for label in _LABELS:
             own = self.jobs.names[label]
-            known = dict.fromkeys([*(past.names.get(label) or ()), *own])
-            numbers = np.array([list(known).index(name) for name in own], dtype=np.int64)[self.jobs.labels[label]]
-            column = past.labels.get(label, np.full(len(past), UNKNOWN, dtype=np.int64))
-            labels[label], names[label] = np.concatenate([column, numbers]), tuple(known)
-        columns = ("runtime", "estimate", "cores", "deadline")
-        found: dict[str, Any] = {
-            name: np.concatenate([getattr(past, name), getattr(self.jobs, name)]) for name in columns
-        }
-        submit = np.concatenate([past.submit, np.minimum(self.jobs.submit, 0) + at * MICROSECOND])
-        order = np.argsort(submit, kind="stable")
-        found |= {"submit": submit, "job": np.arange(1, len(submit) + 1), "labels": labels, "logged": {}}
-        whole = replace(self.jobs, **found, names=names, provenance=past.provenance or self.jobs.provenance)
+            place = {name: number for number, name in enumerate(dict.fromkeys((*past.names.get(label, ()), *own)))}
+            more[label] = np.array([place[name] for name in own], dtype=np.int64)[self.jobs.labels[label]]
+            labels[label], names[label] = past.labels.get(label, np.full(len(past), UNKNOWN)), tuple(place)
+        plain: dict[str, Any] = dict.fromkeys(("tolerance", "restartable", "moldable", "demands"))
+        columns: dict[str, Any] = {name: getattr(self.jobs, name) for name in ("runtime", "estimate", "cores")}
+        columns |= {"submit": np.minimum(self.jobs.submit, 0) + at * MICROSECOND}
+        columns |= {"job": [int(name) if name.isdigit() else 0 for name in self.ids]}
+        whole = replace(past, labels=labels, names=names, **plain).with_more(more, **columns)
+        order = np.argsort(whole.submit, kind="stable")
         return whole.select(order), np.argsort(order)[len(past) :]
-
-
-def _longest(state: ClusterState) -> int:
-    """Return the longest limit of the jobs of a state."""
-    known = [job.limit for job in (*state.running, *state.waiting) if job.limit]
-    if not known:
-        raise InputError("has no job with a time limit; expected one", field="limit")
-    return max(known)
-
-
-def _workload(state: ClusterState, jobs: Sequence[StateJob], limits: Sequence[int], running: int) -> Workload:
-    submit = np.zeros(len(jobs), dtype=np.int64)
-    for row, job in enumerate(jobs):
-        if isinstance(job, WaitingJob):
-            submit[row] = max((job.eligible or state.at) - state.at, 0) or min(job.submit - state.at, 0)
-        elif isinstance(job, RunningJob):
-            submit[row] = -job.elapsed
-    limit = np.array(limits, dtype=np.int64) * MICROSECOND
-    limit[:running] = with_time_left(limit[:running], -submit[:running] * MICROSECOND)
-    names = {label: tuple(sorted({getattr(job, label) for job in jobs})) for label in _LABELS}
-    labels = {label: np.array([names[label].index(getattr(job, label)) for job in jobs]) for label in _LABELS}
-    found = Workload.from_columns(
-        submit=np.zeros(len(jobs)),
-        runtime=seconds(limit),
-        cores=[max(job.cores, 1) for job in jobs],
-        labels=labels,
-        provenance={"clock": {"origin": state.at, "zone": "epoch"}},
-    )
-    return replace(found, submit=submit * MICROSECOND, names=names)
 
 
 def with_time_left(limit: IntArray, elapsed: IntArray) -> IntArray:
@@ -154,80 +134,52 @@ def with_time_left(limit: IntArray, elapsed: IntArray) -> IntArray:
     return np.where(limit > elapsed, limit, elapsed + LEAST_LEFT)
 
 
-def _why(job: WaitingJob) -> str:
-    """Return why a job has no forecast."""
-    return "held; starts after its release at the earliest" if job.kind == "held" else job.reason
-
-
-def _conditions(job: StateJob, row: int, jobs: Sequence[StateJob]) -> list[Condition]:
-    """Return the dependencies of a job with the rows of the jobs that it waits for."""
-    if not isinstance(job, WaitingJob):
-        return []
+def _conditions(row: int, jobs: Sequence[StateJob], base: Sequence[str]) -> list[Condition]:
+    """Return the dependencies of a waiting job with the rows of the jobs that it waits for."""
     found: list[Condition] = []
-    for kind, name, _ in job.after:
-        number, task = name.rstrip("*"), job.job.partition("_")[2]
+    for kind, name, _ in jobs[row].after:  # type: ignore[attr-defined]
+        number, task = name.rstrip("_*"), jobs[row].job.partition("_")[2]
+        wanted = f"{number}_{task}" if kind == "aftercorr" and task else number
+        rows: Iterable[int] = (it for it in range(len(jobs)) if wanted in (jobs[it].job, base[it]))
         if kind == "singleton":
-            rows = [other for other in range(row) if jobs[other].user == job.user]
-            found += [("afterany", tuple(rows))] * bool(rows)
-            continue
-        wanted = {f"{number}_{task}"} if kind == "aftercorr" and task else {number}
-        rows = [other for other, it in enumerate(jobs) if it.job in wanted or it.job.partition("_")[0] in wanted]
+            rows = (it for it in range(row) if jobs[it].user == jobs[row].user)
         found.append((kind, tuple(rows)))
     return found
 
 
-def _throttles(jobs: Sequence[StateJob]) -> dict[int, tuple[int, int]]:
-    """Return the array and the throttle of each task of an array with one, running ones too."""
-    most = {job.array: job.throttle for job in jobs if isinstance(job, WaitingJob) and job.array and job.throttle}
-    found = {}
-    for row, job in enumerate(jobs):
-        number = job.job.partition("_")[0]
-        if number.isdigit() and (throttle := most.get(int(number))):
-            found[row] = (int(number), throttle)
-    return found
-
-
-def _windows(state: ClusterState) -> tuple[Window, ...]:
-    """Return the windows: nodes without new jobs, and reservations, with the names of cores as nodes."""
-    cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in state.nodes}
-    found = [Window(cores[it.node], 0, kind="drain") for it in state.nodes if it.state == "no new jobs"]
-    for one in state.reservations:
-        present = [it for name in one.nodes for it in cores.get(name, ())]
-        held = present if one.cores is None else present[: one.cores]
-        known = {it.node for it in state.nodes if it.state == "down"}
-        held = [name for name in held if name.rpartition(".")[0] not in known]
-        if held and (one.end is None or one.end > state.at):
-            end = np.inf if one.end is None else one.end - state.at
-            begin, how = float(max(one.start - state.at, 0)), "requeue" if one.maintenance else "wait"
-            found.append(Window(held, begin, float(end), announced=0, at_begin=how, id=one.name))  # type: ignore[arg-type]
-    return tuple(found)
-
-
 def _machine(
-    state: ClusterState, running: Sequence[RunningJob], *, on_nodes: bool
-) -> tuple[Platform, list[Placement | None]]:
-    """Return the machine, without nodes that are down, and the places of the running jobs."""
-    nodes = [node for node in state.nodes if node.state != "down"]
-    cores, held = sum(node.cores for node in nodes), sum(job.cores for job in running)
-    if held > cores:
-        message = f"has running jobs on {held} cores, but nodes with {cores}; expected no more than the nodes have"
+    state: ClusterState, running: Sequence[RunningJob]
+) -> tuple[Platform, Sequence[Placement | None], tuple[Window, ...]]:
+    """Return the machine without nodes that are down, the places of the running jobs, and the windows.
+
+    It is one pool of cores; with windows, one node for each core.
+    """
+    up = [node for node in state.nodes if node.state != "down"]
+    cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up}
+    names, held = [name for each in cores.values() for name in each], sum(job.cores for job in running)
+    if held > len(names):
+        message = f"has running jobs on {held} cores, but nodes with {len(names)}; expected at most what the nodes have"
         raise InputError(message, field="nodes")
-    if not on_nodes:
-        return Platform.single(cores), [None] * len(running)
-    names = [f"{node.node}.{core}" for node in nodes for core in range(node.cores)]
-    group = NodeGroup(group="cores", count=cores, capacity={"cores": 1}, names=tuple(names))
-    free: dict[str, list[int]] = {node.node: [] for node in nodes}
-    for number, name in enumerate(names):
-        free[name.rpartition(".")[0]].append(number)
-    places: list[Placement | None] = []
+    windows = [Window(tuple(cores[node.node]), 0, kind="drain") for node in up if node.state == "no new jobs"]
+    for one in state.reservations:
+        within = [core for name in one.nodes for core in cores.get(name, ())][: one.cores]
+        begin, end = max(one.start - state.at, 0), np.inf if one.end is None else float(one.end - state.at)
+        if within and end > 0:
+            how: AtBegin = "requeue" if one.maintenance else "wait"
+            windows.append(Window(within, begin, end, announced=0, at_begin=how, id=one.name))
+    if not windows:
+        return Platform.single(len(names)), [None] * len(running), ()
+    number, places = {name: place for place, name in enumerate(names)}, []
     for job in running:
-        own = [name for name in job.on if name in free]
-        taken: list[int] = []
-        for left, name in zip(range(len(own), 0, -1), own, strict=True):
-            many = min(-(-(job.cores - len(taken)) // left), len(free[name]))
-            taken += [free[name].pop(0) for _ in range(many)]
-        for cores_left in free.values():  # the list of its nodes is incomplete
-            taken += [cores_left.pop(0) for _ in range(min(job.cores - len(taken), len(cores_left)))]
-        places.append(Placement(taken, {"cores": [1] * len(taken)}, (), [1] * len(taken)))
-    cluster: Any = ClusterSpec("cluster", cores, nodes=(group,))
-    return Platform(RouterSpec("cluster-root", (cluster,))), places
+        own = [cores[name] for name in job.on if name in cores]
+        taken: list[str] = []
+        # Evenly from its nodes; if their list is incomplete, from any.
+        for left, free in (*zip(range(len(own), 0, -1), own, strict=True), *((1, each) for each in cores.values())):
+            many = -(-(job.cores - len(taken)) // left)
+            taken += free[:many]
+            del free[:many]
+        ones = [1] * len(taken)
+        places.append(Placement([number[name] for name in taken], {"cores": ones}, (), ones))
+    group = NodeGroup(group="cores", count=len(names), capacity={"cores": 1}, names=tuple(names))
+    cluster: Any = ClusterSpec("cluster", len(names), nodes=(group,))
+    return Platform(RouterSpec("cluster-root", (cluster,))), places, tuple(windows)

@@ -111,6 +111,8 @@ class Forecaster:
         Options of the forecasts.
     allocations : Allocations, optional
         What jobs hold on nodes.
+    moments : int
+        Number of moments at which forecasts are made.
     """
 
     log: Workload
@@ -119,6 +121,7 @@ class Forecaster:
     machine: Machine
     options: Options
     allocations: Any = None
+    moments: int = 1
 
     @cached_property
     def history(self) -> History:
@@ -193,7 +196,7 @@ class Forecaster:
         else:
             draws = Draws(asked.model, asked.futures, asked.seed)
             model = CustomModel(*parts, KnownJobs.of(self.history, state), draws)
-        return FutureRuns(self.log, state, model, machine)
+        return FutureRuns(self.log, state, model, machine, self.moments)
 
     def sample(self, state: State, asked: Sequence[int], futures: Iterable[int] | None = None) -> FloatArray:
         """Return waits of some waiting jobs from the moment on, s, a row for each future; infinite beyond the horizon.
@@ -301,12 +304,12 @@ class Forecaster:
         kept: dict[Question, Pair] = read_checkpoint(path := folder / f"{key[:32]}.pairs", key) or {}
         new = [question for question in questions if question not in kept]
         parts = [new[first : first + _PART] for first in range(0, len(new), _PART)]
-        with crew(workers, share=(self,)) as hands:
-            answers = [hands.submit(_pairs_of, self, part) for part in parts]
-            for many, (part, answer) in enumerate(zip(parts, answers, strict=True)):
+        with crew(workers, share=(many := replace(self, moments=len(new)),)) as hands:
+            answers = [hands.submit(_pairs_of, many, part) for part in parts]
+            for number, (part, answer) in enumerate(zip(parts, answers, strict=True)):
                 kept |= zip(part, answer.result(), strict=True)
                 if progress is not None:
-                    progress(many * _PART + len(part), len(new))
+                    progress(number * _PART + len(part), len(new))
         if new:
             write_checkpoint(path, key, kept)
         return [kept[question] for question in questions]

@@ -185,12 +185,15 @@ class FutureRuns:
         Model of the future.
     machine : Machine
         Machine, policy and options.
+    moments : int
+        Number of moments of which futures are simulated; the compiled loop is worth its compile time for many.
     """
 
     log: Workload
     state: State
     model: FutureModel
     machine: Machine
+    moments: int = 1
 
     def waits(self, future: Future, asked: Sequence[int], until: int | None = None) -> IntArray:
         """Return the waits of some waiting jobs from the moment on, whole seconds; `NEVER` beyond the horizon.
@@ -270,4 +273,4 @@ class FutureRuns:
     def _repeated(self) -> RepeatedRuns | None:
         platform, policy, options = self.machine
         setup = set_up(self._jobs[0], platform, policy, options, beginning=self.state.beginning)
-        return RepeatedRuns.of(setup, options.engine)
+        return RepeatedRuns.of(setup, options.engine, self.moments)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
-from gridsim.schema import Number, Schema, check
+from gridsim.files import plain
 
 WaitingKind = Literal["held", "never", "after", "not before", "queued"]
 NodeState = Literal["up", "no new jobs", "down"]
@@ -218,72 +217,10 @@ class ClusterState:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of ``state.json``."""
-        content: dict[str, Any] = _lists(asdict(self))
+        """Return the content of ``state.json``, without notes and estimates of Slurm if there are none."""
+        content: dict[str, Any] = plain(asdict(self))
         for each in (content, *content["waiting"]):
-            for name in _OPTIONAL & {name for name, value in each.items() if value in (None, [])}:
-                del each[name]
+            for name in {"notes", "slurm_start"} & each.keys():
+                if not each[name]:
+                    del each[name]
         return content
-
-    @classmethod
-    def from_json(cls, content: Any, *, path: object = None, data: bytes | None = None) -> ClusterState:
-        """Return the state that `to_json` wrote.
-
-        Parameters
-        ----------
-        content : mapping
-            The content of the file.
-        path : path, optional
-            The file, for errors.
-        data : bytes, optional
-            Its bytes, to find the line of an error.
-
-        Raises
-        ------
-        InputError
-            With the field, and with file and line if known, for content of another form.
-        """
-        check(content, _schema(cls), path=path, data=data)
-        made: ClusterState = _made(content, cls)
-        return made
-
-
-_WHOLE = Number(0, 2**53, whole=True)
-"""Numbers of a state: amounts, seconds and Unix times."""
-
-_OPTIONAL = {"slurm_start", "notes"}
-"""Fields that are left out of ``state.json`` if they have no value."""
-
-
-def _lists(value: Any) -> Any:
-    """Return a value with lists instead of tuples."""
-    if isinstance(value, Mapping):
-        return {key: _lists(each) for key, each in value.items()}
-    return [_lists(each) for each in value] if isinstance(value, tuple) else value
-
-
-def _schema(hint: Any) -> Schema:
-    """Return the schema of a value of this type."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return frozenset(inner)
-    if origin is tuple:
-        return [_schema(each) for each in inner if each is not Ellipsis]
-    if origin is Mapping:
-        return {str: _schema(inner[1])}
-    if isinstance(hint, UnionType):
-        return tuple(None if each is type(None) else _schema(each) for each in inner)
-    if hasattr(hint, "__dataclass_fields__"):
-        hints = get_type_hints(hint)
-        return {name + "?" * (name in _OPTIONAL): _schema(each) for name, each in hints.items()}
-    return _WHOLE if hint is int else hint
-
-
-def _made(value: Any, hint: Any) -> Any:
-    """Return a checked value of a JSON document as this type."""
-    if hasattr(hint, "__dataclass_fields__"):
-        hints = get_type_hints(hint)
-        return hint(**{name: _made(each, hints[name]) for name, each in value.items() if name in hints})
-    if get_origin(hint) is tuple:
-        return tuple(_made(each, get_args(hint)[0]) for each in value)
-    return value

@@ -391,6 +391,34 @@ class Workload:
         names = ("labels", "logged", "tasks", "tolerance", "restartable", "reactions")
         return with_rows(self, rows, *_OF_JOBS, *names, demands=demands, moldable=moldable)
 
+    def with_more(self, labels: Mapping[str, Any], **columns: Any) -> Workload:
+        """Return the workload with more rows behind its jobs; demands and sizes are those of the jobs only.
+
+        Parameters
+        ----------
+        labels : mapping of str to int or array
+            Labels of the rows, by default unknown.
+        **columns : int or array
+            Columns of the rows; *submit* is an array. Recorded outcomes are removed.
+
+        Returns
+        -------
+        Workload
+            The workload.
+        """
+        n = len(columns["submit"])
+        number = int(self.job.max(initial=0)) + np.arange(1, n + 1)
+        columns = {"job": number, "deadline": NEVER, "tolerance": 1, "restartable": True} | columns
+        columns = {name: values for name, values in columns.items() if getattr(self, name) is not None}
+        given = {name: labels.get(name, UNKNOWN) for name in self.labels}
+
+        def joined(column: npt.NDArray[Any], values: Any) -> npt.NDArray[Any]:
+            return np.append(column, np.broadcast_to(values, n).astype(column.dtype))
+
+        found: dict[str, Any] = {name: joined(getattr(self, name), values) for name, values in columns.items()}
+        found |= {"labels": {name: joined(self.labels[name], values) for name, values in given.items()}, "logged": {}}
+        return replace(self, **found)
+
     def submitted_at(self, submit: IntArray) -> Workload:
         """Return the workload with other submit times, from which deadlines keep their distance.
 

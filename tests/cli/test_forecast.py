@@ -14,11 +14,11 @@ import pytest
 
 import gridsim as gs
 from gridsim.cli import main
-from gridsim.model.cluster_state import ClusterState
 from gridsim.report.forecast_page import FILES, Forecast
 from gridsim.workload.formats.swf_writer import write_swf
-from tests.forecast.test_slurm_state import case, folder, jobs_of
+from tests.forecasts.states import state_of
 from tests.forecasts.test_answers import AT, DAY, busy_log
+from tests.forecasts.test_slurm_state import case, folder, jobs_of
 
 LEVELS = (50, 80, 90)
 
@@ -163,8 +163,8 @@ def test_results_in_python_write_the_same_files(log: Path, tmp_path: Path) -> No
 
 
 def test_a_live_state_in_python_is_written_too(tmp_path: Path) -> None:
-    state = ClusterState.from_json(case("f05-live-state")["expected"])
+    state = state_of(case("f05-live-state")["expected"])
     answer = gs.forecast(state, futures=19, arrivals=False)
     assert "state.json" in answer.write(tmp_path)
-    assert ClusterState.from_json(json.loads((tmp_path / "state.json").read_text())) == state
+    assert state_of(json.loads((tmp_path / "state.json").read_text())) == state
     assert np.isfinite(answer.at)

@@ -16,11 +16,11 @@ from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.answers import NewJob
-from gridsim.model.cluster_state import ClusterState
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 from gridsim.report.forecast_text import sentence
 from gridsim.workload.formats.swf_writer import write_swf
+from tests.forecasts.states import state_of
 
 DAY = 86_400
 AT = 45 * DAY
@@ -103,7 +103,7 @@ def test_a_moment_without_waiting_jobs_has_no_forecasts() -> None:
 
 def test_the_state_of_a_cluster_needs_no_history() -> None:
     case = json.loads((Path(__file__).parent / "golden" / "f07-world.json").read_text())
-    found = gs.forecast(ClusterState.from_json(case["state"]), arrivals=False)
+    found = gs.forecast(state_of(case["state"]), arrivals=False)
     assert {it.job for it in found.jobs} <= case["expected"].keys()
     assert found.waiting == len(found.jobs) > 0
 

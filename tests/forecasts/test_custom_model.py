@@ -72,7 +72,7 @@ def test_a_model_and_its_parameters_are_part_of_the_key_of_kept_forecasts(
         made = Options(futures=19, source="simulated", model=custom_model(model))
         forecaster = forecaster_of(log, "easy", None, gs.Run(), made)
         forecaster.pairs(forecaster.calibrating(AT)[:1])
-        assert len([*tmp_path.iterdir()]) == min(many, 3)
+        assert len([*tmp_path.rglob("*.pairs")]) == min(many, 3)
 
 
 WRONG: dict[str, tuple[Any, str]] = {

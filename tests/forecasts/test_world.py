@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gridsim.entities.starting_point import StartingPoint
 from gridsim.forecasts.state import State
-from gridsim.model.cluster_state import ClusterState
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform
 from gridsim.model.time import MICROSECOND, NEVER
@@ -17,13 +18,14 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.simulation import simulate
 from gridsim.world import World
+from tests.forecasts.states import state_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def test_golden_case_f07() -> None:
     case = json.loads((GOLDEN / "f07-world.json").read_text())
-    state = ClusterState.from_json(case["state"])
+    state = state_of(case["state"])
     world = World.from_state(state, "easy", default_limit=case["default_limit"])
     ids = [job.job for job in (*state.running, *state.waiting)]
     ids = [job for job in ids if job in case["expected"]]
@@ -31,6 +33,28 @@ def test_golden_case_f07() -> None:
     world.run()
     starts = np.maximum(world.record().start, 0).astype(int).tolist()
     assert dict(zip(ids, starts, strict=True)) == case["expected"]
+
+
+def test_a_job_that_waits_for_an_array_waits_for_all_its_tasks() -> None:
+    content = json.loads((GOLDEN / "f05-live-state.json").read_text())["expected"]
+    job = next(job for job in content["waiting"] if job["job"] == "103")
+    job |= {"kind": "after", "after": [["afterany", "109_*", "unfulfilled"]]}
+    start = StartingPoint.of(state_of(content))
+    ((kind, rows),) = start.beginning.after[start.ids.index("103")]
+    assert (kind, [start.ids[row] for row in rows]) == ("afterany", ["109_2", "109_3", "109_4", "109_5"])
+
+
+def test_jobs_of_a_state_behind_those_of_a_log_keep_their_numbers_and_names() -> None:
+    state = state_of(json.loads((GOLDEN / "f05-live-state.json").read_text())["expected"])
+    start = StartingPoint.of(state)
+    past = Workload.from_columns(submit=[0, 10], runtime=[5, 5], cores=[1, 1], job=[70, 80], labels={"user": [1, 0]})
+    whole, rows = start.after(replace(past, names={"user": ("zoe", "alice")}), 20_000)
+    assert whole.job[rows].tolist() == [int(name) if name.isdigit() else 0 for name in start.ids]
+    users = {job.job: job.user for job in (*state.running, *state.waiting)}
+    assert [whole.names["user"][code] for code in whole.labels["user"][rows]] == [users[name] for name in start.ids]
+    before = np.setdiff1d(np.arange(len(whole)), rows)
+    assert [whole.names["user"][code] for code in whole.labels["user"][before]] == ["alice", "zoe"]
+    assert (np.diff(whole.submit) >= 0).all()
 
 
 POLICIES = ["fcfs", "easy", "easy++", "sjbf", "first-fit", "depth", "sjf", "wfp3", "moldable-start", "moldable-equal"]

@@ -152,29 +152,30 @@ def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[
     InputError
         If it has GPUs of two types, because nodes are modelled with one type.
     """
-    gpus: dict[str, int] = {}
-    other: Counter[str] = Counter()
     written = line.text("Gres")
-    for name, kind, count in generic_resources(line, written):
-        if name != GPU:
-            ignored[f"NodeName Gres {name}"] += 1
-            other[name] += count
-            continue
-        gpus[kind or GPU] = gpus.get(kind or GPU, 0) + count
+    gpus, other = generic_resources(line, written)
+    ignored.update(f"NodeName Gres {name}" for name in other)
     if len(gpus) > 1:
-        raise line.wrong("Gres", written, "GPUs of one type per node; this node has the types " + " and ".join(gpus))
-    return sum(gpus.values()), next(iter(gpus), GPU), tuple(other.items())
+        types = " and ".join(kind or GPU for kind in gpus)
+        raise line.wrong("Gres", written, f"GPUs of one type per node; this node has the types {types}")
+    return sum(gpus.values()), next(iter(gpus), "") or GPU, tuple(other.items())
 
 
-def generic_resources(line: ConfLine, written: str) -> Iterator[tuple[str, str, int]]:
-    """Yield name, type (empty if none is given) and number of the generic resources of a node, as in ``Gres``."""
+def generic_resources(line: ConfLine, written: str) -> tuple[Counter[str], Counter[str]]:
+    """Return the GPUs by type (empty if none is given), and the numbers of other resources, as in ``Gres``."""
+    gpus, other = Counter[str](), Counter[str]()
     for word in filter(None, re.sub(r"\([^)]*\)", "", written).split(",")):
         name, *rest = word.split(":")
         number = re.fullmatch(r"(\d{1,16})([KMGTP]?)", rest[-1]) if rest and rest[-1] != "no_consume" else None
         count = int(number[1]) * 1024 ** " KMGTP".index(number[2] or " ") if number else 1
         if count >= 2**53:
             raise line.wrong("Gres", written, "a number below 2**53")
-        yield name, next((part for part in rest[:-1] if part), "") if number else rest[0] if rest else "", count
+        if name != GPU:
+            other[name] += count
+            continue
+        kind = next((part for part in rest[:-1] if part), "") if number else rest[0] if rest else ""
+        gpus[kind] += count
+    return gpus, other
 
 
 def _limit_of(line: ConfLine, key: str) -> int | None:

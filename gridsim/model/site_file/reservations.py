@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gridsim.errors import InputError, located
+from gridsim.errors import InputError
 from gridsim.model.site import Allowed, Node, Reservation
-from gridsim.model.site_file.syntax import expanded, lines_of, minutes, records, span, table
+from gridsim.model.site_file.syntax import ConfLine, lines_of, minutes, records, span, table
 from gridsim.model.time import MICROSECOND, NEVER
 
 COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=Name,Start,End,NodeNames,Flags,TRES'"
@@ -99,8 +99,8 @@ def read_reservations(
     lines = lines_of(path, f"the output of {COMMAND}")
     ignored: Counter[str] = Counter()
     found: list[Reservation] = []
-    for number, words in reservation_records(path, lines):
-        found += _reservation(_Record(path, number, words, clock), nodes, ignored)
+    for number, words in _records(path, lines):
+        found += _reservation(Record(path, number, words, clock), nodes, ignored)
     return tuple(found), ignored
 
 
@@ -124,8 +124,8 @@ def window_tables(path: Path) -> list[dict[str, Any]]:
         For a reservation that is repeated, has a floating start, excludes users, or has different cores of nodes.
     """
     found: list[dict[str, Any]] = []
-    for number, words in reservation_records(path, lines_of(path, f"the output of {COMMAND}")):
-        record = _Record(path, number, words, SiteClock())
+    for number, words in _records(path, lines_of(path, f"the output of {COMMAND}")):
+        record = Record(path, number, words, SiteClock())
         flags = {word.partition("=")[0] for word in record.text("Flags").upper().split(",")}
         begin, end, name = record.text("StartTime"), record.text("EndTime"), record.text("ReservationName")
         cores = set(_listed_cores(record).values())
@@ -153,7 +153,7 @@ def window_tables(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def reservation_records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield keys in lower case and values of each reservation; cores of single nodes as ``cores of NODE``."""
     if lines and "|" in lines[0]:
         for number, row in table(path, lines, ("name",)):
@@ -190,61 +190,44 @@ PERIODS = {"HOURLY": _DAY // 24, "DAILY": _DAY, "WEEKLY": 7 * _DAY, "WEEKDAY": 7
 """Periods of repeated reservations by their flags."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    path: Path
-    line: int
-    words: Mapping[str, str]
-    clock: SiteClock
+class Record(ConfLine):
+    """Values of a record in the output of `scontrol`, which stay in `rest`."""
 
-    def text(self, key: str) -> str:
-        return self.words.get(key.lower(), "")
+    def __init__(self, path: Path, number: int, words: Mapping[str, str], clock: SiteClock) -> None:
+        super().__init__(path, number, words)
+        self.clock = clock
+
+    def text(self, key: str, default: str = "") -> str:
+        return self.rest.get(key.lower(), default)
 
     def instant(self, key: str) -> int:
-        text = self.text(key)
-        if not text:
+        if not (text := self.text(key)):
             message = f"is missing for reservation '{self.text('ReservationName')}'; expected a date"
-            raise InputError(message, path=self.path, line=self.line, field=key)
-        return self.clock.instant(text, field=key, path=self.path, line=self.line)
+            raise InputError(message, path=self.path, line=self.number, field=key)
+        return self.clock.instant(text, field=key, path=self.path, line=self.number)
 
-    def expanded(self, key: str, text: str) -> list[str]:
-        """Return the names in a list of hosts."""
-        with located(self.path, line=self.line, field=key):
-            return expanded(text)
-
-    def count(self, key: str, text: str) -> int:
-        """Return the number of cores in a list such as ``0-5,7``."""
-        try:
-            return sum(len(span(part)) for part in text.split(","))
-        except ValueError as error:
-            raise InputError(
-                f"is '{text}'; expected cores such as 0-5,7", path=self.path, line=self.line, field=key
-            ) from error
-
-    def names(self, key: str) -> Allowed | None:
+    def allowed(self, key: str) -> Allowed | None:
         """Return the allowed names: a list of names, or names with a minus for all except these."""
         listed = tuple(filter(None, self.text(key).split(",")))
-        if not listed:
-            return None
         if any(name.startswith("-") for name in listed):
             return Allowed(never=tuple(name.lstrip("-") for name in listed))
-        return Allowed(only=listed)
+        return Allowed(only=listed) if listed else None
 
 
-def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) -> list[Reservation]:
+def _reservation(record: Record, nodes: Sequence[Node], ignored: Counter[str]) -> list[Reservation]:
     """Return one reservation, or one per day of the week for a reservation on several."""
     ignored.update(
         f"Reservation {key}"
-        for key, value in record.words.items()
+        for key, value in record.rest.items()
         if value not in ("", "n/a", "0") and key not in _QUIET and not key.startswith("cores of ")
     )
     known = [node.name for node in nodes]
     listed = record.text("Nodes")
-    names = known if listed.upper() == "ALL" else record.expanded("Nodes", listed)
+    names = known if listed.upper() == "ALL" else record.names("Nodes", listed)
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         message = f"is '{listed}'; the site has no node '{unknown}'"
-        raise InputError(message, path=record.path, line=record.line, field="Nodes")
+        raise InputError(message, path=record.path, line=record.number, field="Nodes")
     words = [word.partition("=") for word in record.text("Flags").upper().split(",")]
     flags = {flag for flag, _, _ in words}
     if not names or "TIME_FLOAT" in flags:
@@ -257,8 +240,8 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
         nodes=tuple(names),
         start=start,
         end=_end(record, start),
-        users=record.names("Users"),
-        accounts=record.names("Accounts"),
+        users=record.allowed("Users"),
+        accounts=record.allowed("Accounts"),
         cores=_cores(record, {node.name: node.cores for node in nodes}, names),
         flags=frozenset(flags & _MODELLED),
         period=min((PERIODS[flag] for flag in flags & set(PERIODS)), default=0),
@@ -268,7 +251,7 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
     return _on_days(made, flags, record.clock)
 
 
-def _end(record: _Record, start: int) -> int:
+def _end(record: Record, start: int) -> int:
     """Return its end; `NEVER` for infinite duration, for which Slurm prints an end before the start."""
     if record.text("EndTime").upper() in ("", "UNKNOWN", "NONE"):
         return NEVER
@@ -276,19 +259,15 @@ def _end(record: _Record, start: int) -> int:
     return NEVER if end <= start else end
 
 
-def _idle(words: Sequence[tuple[str, str, str]], record: _Record) -> int | None:
+def _idle(words: Sequence[tuple[str, str, str]], record: Record) -> int | None:
     """Return ``PURGE_COMP[=TIME]``: 5 minutes without a time."""
     for flag, _, value in words:
         if flag == "PURGE_COMP":
-            try:
-                return minutes(value) if value else 300 * MICROSECOND
-            except ValueError as error:
-                message = f"has PURGE_COMP={value}; expected a time such as 00:05:00"
-                raise InputError(message, path=record.path, line=record.line, field="Flags") from error
+            return record.read("Flags", value, minutes, "PURGE_COMP=00:05:00") if value else 300 * MICROSECOND
     return None
 
 
-def _cores(record: _Record, sizes: Mapping[str, int], names: Sequence[str]) -> tuple[tuple[str, int], ...]:
+def _cores(record: Record, sizes: Mapping[str, int], names: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Return the cores of partially reserved nodes: as listed by node, else up to the total of ``CoreCnt``."""
     listed = _listed_cores(record)
     count = record.text("CoreCnt") or str(_cpus(record.text("TRES")) or "")
@@ -298,14 +277,19 @@ def _cores(record: _Record, sizes: Mapping[str, int], names: Sequence[str]) -> t
     return tuple((name, cores) for name, cores in listed.items() if name in names and cores < sizes[name])
 
 
-def _listed_cores(record: _Record) -> dict[str, int]:
+def _listed_cores(record: Record) -> dict[str, int]:
     """Return the number of cores that are listed for single nodes."""
     return {
-        name: record.count("CoreIDs", value)
-        for key, value in record.words.items()
+        name: record.read("CoreIDs", value, _count, "cores such as 0-5,7")
+        for key, value in record.rest.items()
         if key.startswith("cores of ")
-        for name in record.expanded("NodeName", key.removeprefix("cores of "))
+        for name in record.names("NodeName", key.removeprefix("cores of "))
     }
+
+
+def _count(text: str) -> int:
+    """Return the number of cores in a list such as ``0-5,7``."""
+    return sum(len(span(part)) for part in text.split(","))
 
 
 def _cpus(text: str) -> int:

@@ -203,38 +203,29 @@ def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[t
             yield number, dict(zip(header, cells, strict=False))
 
 
-_FIRST_KEYS = ("JobId", "NodeName", "PartitionName", "ReservationName", "LicenseName")
-
-
-def records(path: Path, lines: Sequence[str], first: str, expected: str) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield the line, and the keys and values, of each record in the output of ``scontrol show``.
+def records(path: Path, lines: Sequence[str], first: str, expected: str) -> list[tuple[int, list[tuple[str, str]]]]:
+    """Return the line, and the keys and values, of each record in the output of ``scontrol show``.
 
     Parameters
     ----------
     first : str
-        First key of each record.
+        First key of each record; the other lines of a record are indented.
     expected : str
         The command, for errors.
     """
-    pairs: list[tuple[str, str]] = []
-    begin = 0
+    found: list[tuple[int, list[tuple[str, str]]]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith(("No ", "#")):
             continue
-        found = re.findall(r"([A-Za-z][\w/]*)=(\S*)", line)
-        if not found:
-            raise InputError(f"'{line[:60]}' is not Key=Value; expected {expected}", path=path, line=number)
-        if found[0][0] in _FIRST_KEYS and found[0][0] != first and not line[0].isspace():
-            message = f"begins with {found[0][0]}=, not {first}=; expected only the output of {expected}"
-            raise InputError(message, path=path, line=number)
-        for key, value in found:
-            if key == first:
-                if pairs:
-                    yield begin, pairs
-                pairs, begin = [], number
-            pairs.append((key, "" if value == "(null)" else value))
-    if pairs:
-        yield begin, pairs
+        pairs = [(key, value.replace("(null)", "")) for key, value in re.findall(r"([A-Za-z][\w/]*)=(\S*)", line)]
+        if pairs and pairs[0][0] == first:
+            found.append((number, pairs))
+        elif pairs and found and line[0].isspace():
+            found[-1][1].extend(pairs)
+        else:
+            what = f"{first}=…" if pairs else "Key=Value"
+            raise InputError(f"'{line[:60]}' is not {what}; expected {expected}", path=path, line=number)
+    return found
 
 
 _BY_NUMBER = {"1": CPU, "2": MEMORY, "4": NODE, "5": BILLING}

@@ -180,8 +180,9 @@ class Backfilling(Predicting):
 
     def held(self, request: int, until: int, now: int, placement: Placement | None = None) -> None:
         """Allocate cores or nodes to a request that is no job, or that runs from the beginning."""
-        if request in self._recalled:
-            assert self._predictions is not None
+        if request >= self._known:
+            self._state.learn(request)
+        if self._predictions is not None and request in self._recalled:
             until = self._predictions.resume(request, until, now)
         else:
             self._holds |= {request}

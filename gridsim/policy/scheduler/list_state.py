@@ -285,8 +285,6 @@ class ListState:
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate cores from *now* until an instant to a request that never waited; on nodes, at its placement."""
-        if request >= self.requests.known:
-            self.learn(request)
         self._now = now
         self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])

@@ -252,8 +252,6 @@ class MoldableState:
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Allocate cores at a placement from *now* until an instant to a request that never waited."""
-        if request >= self.requests.known:
-            self.learn(request)
         cores = int(self.requests.cores[request])
         if self._need[request] != cores:  # the column of a run of rigid jobs cannot be written
             self._need[request] = cores

@@ -151,6 +151,9 @@ class Predictions:
         ran = min(now - self._began[request], self._estimate[request])
         if request in self._requests.earlier:
             ran += self._requests.earlier[request][0]
+        self._learn(request, ran, now)
+
+    def _learn(self, request: int, ran: int, now: int) -> None:
         if self._learns:
             learn(request, ran, self._history)
             return
@@ -161,20 +164,16 @@ class Predictions:
 
         Each job is learnt as a request of its user; jobs of users without requests do not matter.
         """
-        rows = np.flatnonzero(self._requests.submit <= 0)
-        rows = rows[np.argsort(self._requests.submit[rows], kind="stable")]
-        users = self._requests.labels.get("user", np.full(len(self._requests), -1))
-        one_of = dict(zip(users.tolist(), range(len(users)), strict=True))
+        submit, users = self._requests.submit, self._requests.labels.get("user")
+        one_of = {} if users is None else dict(zip(users.tolist(), range(len(users)), strict=True))
         ended = [(end, 0, one_of[user], ran) for user, ran, end in past if user in one_of]
-        came = [(int(self._requests.submit[row]), 1, row, 0) for row in rows.tolist()]
+        came = [(int(submit[row]), 1, row, 0) for row in np.flatnonzero(submit <= 0).tolist()]
         for now, submits, row, ran in sorted([*ended, *came], key=lambda it: it[:2]):
             if submits:
                 self.submitted(row, self.predict(row, now))
-            elif self._learns:
-                learn(row, ran, self._history)
             else:
-                call(self._predictor, "finished", self._queue(row), np.array([ran / 1e6]), now / 1e6)
-        return frozenset(rows.tolist())
+                self._learn(row, ran, now)
+        return frozenset(row for _, _, row, _ in came)
 
     def resume(self, request: int, limit: int, now: int) -> int:
         """Continue a request that reaches its estimate at *limit*; return its expected end after all corrections."""

@@ -176,12 +176,6 @@ def blocks(stream: IO[bytes], path: object, expected: str = "lines of 18 fields 
             return
 
 
-def packed_file(folder: Path, name: str) -> Path | None:
-    """Return the file of a folder with this name, plain or compressed; None if there is none."""
-    paths = (folder / f"{name}{suffix}" for suffix in ("", ".gz", ".xz", ".bz2", ".zst"))
-    return next((path for path in paths if path.is_file()), None)
-
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, or several of both."""
 

@@ -83,8 +83,8 @@ class Document:
         Line of the job at which the document ends or becomes invalid.
     """
 
-    def __init__(self, stream: IO[bytes], path: object, before: int = 0, command: str = "sacct --json") -> None:
-        self._stream, self._path, self._command = stream, path, command
+    def __init__(self, stream: IO[bytes], path: object, before: int = 0) -> None:
+        self._stream, self._path = stream, path
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._decoder = json.JSONDecoder()
         self._text, self._at, self._ended = "", 0, False
@@ -101,7 +101,7 @@ class Document:
     def entries(self) -> Iterator[tuple[int, Any]]:
         """Yield the line and the value of each entry of the list of jobs."""
         if not self._enter():
-            message = f'has no "jobs" at the top level; expected the output of {self._command}'
+            message = 'has no "jobs" at the top level; expected the output of sacct --json'
             raise InputError(message, path=self._path, line=self.lines)
         while True:
             self._skip(_BETWEEN)
@@ -117,48 +117,29 @@ class Document:
                 return
             yield line, value
 
-    def is_closed(self) -> bool:
-        """Read what follows the list of jobs; return whether it completes the document, and nothing follows."""
-        try:
-            self._at += 1
-            while self._after_commas() != "}":
-                self._key()
-                self._value()
-            self._at += 1
-            self._skip(_SPACE)
-            return not self._peek()
-        except (_Cut, ValueError, RecursionError):
-            return False
-
-    def _after_commas(self) -> str:
-        self._skip(_BETWEEN)
-        return self._peek()
-
-    def _key(self) -> Any:
-        """Return the next key of the object, and skip to its value."""
-        if self._after_commas() != '"':
-            raise _Cut
-        key = self._value()
-        self._skip(_SPACE)
-        if self._peek() != ":":
-            raise _Cut
-        self._at += 1
-        self._skip(_SPACE)
-        return key
-
     def _enter(self) -> bool:
         """Skip to the first entry of the list of jobs."""
         self._skip(_SPACE)
         if self._peek() != "{":
             return False
         self._at += 1
-        try:
-            while self._key() != "jobs" or self._peek() != "[":
+        while True:
+            self._skip(_BETWEEN)
+            try:
+                if self._peek() != '"':
+                    return False
+                key = self._value()
+                self._skip(_SPACE)
+                if self._peek() != ":":
+                    return False
+                self._at += 1
+                self._skip(_SPACE)
+                if key == "jobs" and self._peek() == "[":
+                    self._at += 1
+                    return True
                 self._value()
-        except (_Cut, ValueError, RecursionError):
-            return False
-        self._at += 1
-        return True
+            except (_Cut, ValueError, RecursionError):
+                return False
 
     def _more(self) -> bool:
         if self._ended:

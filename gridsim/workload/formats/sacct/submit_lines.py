@@ -133,7 +133,7 @@ def submitted(line: bytes) -> Submitted:
         name = found["name"] or found["flag"] or found["again"] or _LETTERS[found["letter"]]
         said.setdefault(name, found["no"] or found["long"] or found["how"] or found["short"] or b"")
     alone = said.get(b"exclusive")
-    gres = gpus_of(said.get(b"gres", b""))
+    gres = _gpus_of(said.get(b"gres", b""))
     total, node, task = (_typed(said.get(name, b"")) for name in (b"gpus", b"gpus-per-node", b"gpus-per-task"))
     return Submitted(
         after=_awaited(said.get(b"dependency", b"")),
@@ -192,7 +192,7 @@ def _hosts(text: bytes) -> bytes:
     return b"" if b"/" in text else _plain(text)
 
 
-def gpus_of(text: bytes) -> tuple[int, bytes]:
+def _gpus_of(text: bytes) -> tuple[int, bytes]:
     """Return the GPUs of a list of generic resources such as ``gpu:a100:2,tmp:10G``, and their first type."""
     count, first = 0, b""
     for word in filter(None, _plain(text).split(b",")):

@@ -17,7 +17,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import DAMAGED, checksum
 from gridsim.model.time import IntArray
 from gridsim.tables import require_table
-from gridsim.workload.formats.stream import opened, packed_file
+from gridsim.workload.formats.stream import opened
 from gridsim.workload.formats.table.mapping import Joined, TableMapping
 from gridsim.workload.formats.table.objects import Objects
 
@@ -251,6 +251,9 @@ def _quoted(rows: Iterable[list[str]], places: Mapping[str, int], width: int, fi
         first += len(block)
 
 
+_SUFFIXES = ("", ".gz", ".xz", ".bz2", ".zst")
+
+
 class JoinedTable:
     """Texts of a joined table by key.
 
@@ -307,6 +310,7 @@ def joined_files(mapping: TableMapping, folder: Path) -> list[Path]:
 
 
 def _located(table: Joined, folder: Path) -> Path:
-    if (path := packed_file(folder, table.file)) is not None:
-        return path
+    for path in (folder / f"{table.file}{suffix}" for suffix in _SUFFIXES):
+        if path.is_file():
+            return path
     raise InputError(f"does not exist; the mapping joins it ([join.{table.name}])", path=folder / table.file)

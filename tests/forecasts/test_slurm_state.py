@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.cluster_state import ClusterState
 from gridsim.model.workload import Workload
-from gridsim.schema import load_json
 from gridsim.workload.slurm_state import check_history, print_collect, read_slurm_state
+from gridsim.world import World
+from tests.forecasts.states import json_of, state_of
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = ("f05-live-state", "f06-live-state-other-forms")
@@ -90,18 +90,18 @@ def without(content: dict[str, Any], names: set[str]) -> dict[str, Any]:
 def test_golden_case_from_a_document(name: str, tmp_path: Path) -> None:
     given = case(name)
     state = read_slurm_state(folder(tmp_path, given, **{"squeue.json": jobs_of(given)}), timezone="UTC")
-    assert state.to_json() == given["expected"]
-    assert ClusterState.from_json(given["expected"]) == state
+    assert json_of(state) == given["expected"]
+    assert state_of(given["expected"]) == state
     assert state.notes == ()
 
 
 def test_golden_case_from_scontrol_and_from_squeue_in_text(tmp_path: Path) -> None:
     given = case(CASES[1])
     state = read_slurm_state(folder(tmp_path, given, **{"scontrol_job.txt": given["scontrol_job"]}), timezone="UTC")
-    assert state.to_json() == given["expected"]
+    assert json_of(state) == given["expected"]
     (tmp_path / "scontrol_job.txt").unlink()
     (tmp_path / "squeue.txt").write_text("".join(map(printed, case(CASES[0])["squeue_json"]["jobs"])))
-    by_squeue = read_slurm_state(tmp_path, timezone="UTC").to_json()
+    by_squeue = json_of(read_slurm_state(tmp_path, timezone="UTC"))
     unknown = {"eligible", "slurm_start"}  # the eligible time of other jobs than those that wait for their begin time
     assert without(by_squeue, unknown) == without(given["expected"], unknown)
     assert {job["job"] for job in by_squeue["waiting"] if job["eligible"]} == {"106"}
@@ -132,7 +132,7 @@ def test_two_lists_of_a_real_cluster_give_the_same_state(others: Callable[[str],
         (place / name).symlink_to(logs / source)
         for other in ("scontrol_node.txt", "scontrol_reservation.txt"):
             (place / other).symlink_to(logs / other)
-        found.append(read_slurm_state(place, timezone="UTC").to_json())
+        found.append(json_of(read_slurm_state(place, timezone="UTC")))
     by_document, by_scontrol = found
     requeued = next(job for job in by_scontrol["waiting"] if job["job"] == "41501")
     assert requeued["memory"] == 0, "the memory of a requeued job (C2)"
@@ -168,7 +168,7 @@ def test_two_lists_of_a_real_cluster_give_the_same_state(others: Callable[[str],
 def test_kinds_of_waiting_jobs(change: dict[str, Any], expected: tuple[str, list[Any]], tmp_path: Path) -> None:
     given = case(CASES[0])
     state = read_slurm_state(folder(tmp_path, given, **{"squeue.json": jobs_of(given, job_103=change)}), timezone="UTC")
-    job = next(job for job in state.to_json()["waiting"] if job["job"] == "103")
+    job = next(job for job in json_of(state)["waiting"] if job["job"] == "103")
     assert (job["kind"], job["after"]) == expected
 
 
@@ -205,8 +205,9 @@ def test_limits_of_partitions(tmp_path: Path) -> None:
     assert next(job.limit for job in state.waiting if job.job == "104") == 86_400
     unlimited = {f"job_{job['job_id']}": {"time_limit": None} for job in given["squeue_json"]["jobs"]}
     files = {"squeue.json": jobs_of(given, **unlimited), "scontrol_partition.txt": ""}
-    with pytest.raises(InputError, match="field 'TimeLimit': no job and no partition has a time limit"):
-        read_slurm_state(folder(tmp_path, given, **files), timezone="UTC")
+    state = read_slurm_state(folder(tmp_path, given, **files), timezone="UTC")
+    with pytest.raises(InputError, match="field 'limit': no job and no partition has a time limit"):
+        World.from_state(state, "easy")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_nodes_of_sinfo_are_those_of_scontrol(tmp_path: Path) -> None:
     lines = ("n1|8|32000|(null)|ib|allocated|cpu*|1", "n2|8|32000|gpu:a:2(S:0)|(null)|draining|cpu*|5")
     more = ("n2|8|32000|gpu:a:2(S:0)|(null)|draining|gpu|5", "n3|8|32000|(null)|(null)|down*|cpu*|1")
     (tmp_path / "sinfo.txt").write_text("\n".join((*lines, *more)) + "\n")
-    assert read_slurm_state(tmp_path, timezone="UTC").to_json()["nodes"] == given["expected"]["nodes"]
+    assert json_of(read_slurm_state(tmp_path, timezone="UTC"))["nodes"] == given["expected"]["nodes"]
 
 
 def test_jobs_that_exceed_a_node_are_an_error_or_enlarge_it(tmp_path: Path) -> None:
@@ -277,14 +278,17 @@ DOCUMENT = jobs_of(case(CASES[0]))
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({}, "has no list of jobs; expected squeue.json, scontrol_job.txt or squeue.txt"),
-        ({"squeue.json": cut(DOCUMENT)}, r"squeue.json line \d+: was cut"),
-        ({"squeue.json": DOCUMENT + DOCUMENT}, r"squeue.json line \d+: .* more than one document"),
-        ({"squeue.json": '{"jobs": [{"job_id": 1, "time": {}}]}'}, "line 1: is an entry without 'job_state'"),
+        ({}, "has no list of jobs; expected squeue.json, scontrol_job.txt, squeue.txt"),
+        ({"squeue.json": cut(DOCUMENT)}, r"squeue.json line \d+: is not valid JSON: .* the whole output of squeue"),
+        ({"squeue.json": DOCUMENT + DOCUMENT}, r"squeue.json line \d+: is not valid JSON: Extra data"),
+        ({"squeue.json": '{"jobs": [{"job_id": 1, "time": {}}]}'}, "line 1, field 'job_state': is '' for job 1;"),
         ({"scontrol_job.txt": cut(SHOWN)}, r"scontrol_job.txt line \d+: was cut: its last line has no end"),
-        ({"scontrol_job.txt": SHOWN[: SHOWN.index("Priority=")] + "\n"}, "line 1, field 'JobState': is missing"),
+        (
+            {"scontrol_job.txt": SHOWN[: SHOWN.index("Priority=")] + "\n"},
+            "field 'JobState': is '' for job 100;",
+        ),
         ({"scontrol_job.txt": SHOWN + SHOWN}, "scontrol_job.txt, field 'JobId': is '100'; .* once in the list"),
-        ({"scontrol_job.txt": SHOWN + case(CASES[0])["scontrol_node"]}, "line 15: begins with NodeName=, not JobId="),
+        ({"scontrol_job.txt": SHOWN + case(CASES[0])["scontrol_node"]}, "line 15: 'NodeName=n1 .*' is not JobId=…"),
         ({"squeue.txt": "JOBID PARTITION\n"}, r"squeue.txt line 1: has \d+ fields; expected 26 \(squeue -h -o "),
         ({"squeue.json": DOCUMENT, "scontrol_node.txt": ""}, "has no nodes"),
         ({"squeue.json": DOCUMENT, "now": "today\n"}, "now line 1: is 'today'"),
@@ -308,7 +312,7 @@ def test_an_old_state_and_a_repeated_reservation_are_noted(tmp_path: Path) -> No
 
 
 def test_a_history_of_another_cluster_is_an_error() -> None:
-    state = ClusterState.from_json(case(CASES[0])["expected"])
+    state = state_of(case(CASES[0])["expected"])
     jobs = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1], labels={"user": [0, 1]})
     check_history(state, replace(jobs, names={"user": ("zoe", "alice")}))
     check_history(state, jobs)
@@ -333,11 +337,3 @@ def test_the_collecting_script_is_valid_and_writes_every_list(tmp_path: Path) ->
     assert "squeue.json" not in names
     assert {"now", "scontrol_node.txt", "scontrol_reservation.txt", "scontrol_licenses.txt", "sshare.txt"} <= set(names)
     assert names["sacct.txt"].startswith("sacct -a -X -D -P --delimiter=\x1f -S now-26weeks -E now -o JobID")
-
-
-def test_a_damaged_state_file_is_an_error_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(case(CASES[0])["expected"], indent=1).replace('"cores": 8', '"cores": -8', 1))
-    content, data = load_json(path, "a state")
-    with pytest.raises(InputError, match=r"state.json line \d+, field 'running\[2\].cores': is -8"):
-        ClusterState.from_json(content, path=path, data=data)
