@@ -119,7 +119,7 @@ def _tell(
     if args.out is not None or args.report is not None:
         from gridsim.report.forecast_page import PAGE, Forecast, ForecastTest  # matplotlib: only if a page is made
 
-        how = {"title": Path((args.log or [args.live])[0]).name, "command": source.command()}
+        how = {"title": Path(args.live or args.log[0]).name, "command": source.command()}
         output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, state, **how)
         if args.out is not None:
             output.write(args.out, backtest=tested)

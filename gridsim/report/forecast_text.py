@@ -10,6 +10,7 @@ from gridsim.forecasts.answer import CLEARLY, Answer, JobForecast, Shape
 from gridsim.forecasts.backtest import BASELINES, Backtest
 from gridsim.forecasts.intervals import FEWEST, LEVELS, quantile, raw_interval
 from gridsim.number_formatting import clock, counted, duration, listed, number, percent
+from gridsim.report.policy_descriptions import description
 from gridsim.report.text_table import WIDTH, columns_of, sheet
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def state_lines(answer: Answer) -> Iterator[str]:
     yield f"moment: {date}{clock(answer.at)} of the log" if answer.state != "live" else f"moment: {date}live state"
     running = f"{counted(answer.running, 'job')} running on {number(answer.busy)} of {counted(answer.machine, 'core')}"
     yield f"state ({answer.state}): {running}, {number(answer.waiting)} waiting"
-    yield f"policy: {answer.policy}; {answer.futures} futures of {duration(answer.horizon)}, seed {answer.seed}"
+    policy = description(answer.policy).removesuffix(".")
+    yield f"policy: {policy}; {answer.futures} futures of {duration(answer.horizon)}, seed {answer.seed}"
     yield from (f"note: {note}" for note in answer.notes)
 
 
