@@ -307,6 +307,7 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     missing, cancelled = runs.model.missing_days(), forecaster.cancelled_share(state.at)
     notes = [*found.notes, *[f"arrivals are missing for {missing:.0f} of the days of the horizon"] * bool(missing)]
     notes += ["later arrivals are left out"] * (not options.arrivals)
+    notes += [f"the model of the future is {name_of(options.model)}"] * (options.model is not None)
     if cancelled > 0.02:
         notes.append(f"{cancelled:.0%} of the jobs that waited were cancelled; the forecast is for a job that is not")
     what: dict[str, Any] = {"policy": policy if isinstance(policy, str) else name_of(make_policy(policy))}

@@ -81,11 +81,12 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """A custom model, the number of futures, and their seed."""
+    """A custom model, the number of futures, their seed, and whether arrivals are kept."""
 
     model: Any
     futures: int
     seed: int
+    arrivals: bool
 
 
 def custom_model(what: Any) -> Any:
@@ -149,7 +150,7 @@ class CustomModel(FutureModel):
             "arrival_run": (arrivals, 1, MOST),
         }
         drawn = Drawn(*(checked(it, name, *bounds[name], draws.model) for name, it in zip(bounds, answer, strict=True)))
-        order = np.argsort(drawn.after, kind="stable")
+        order = np.argsort(drawn.after, kind="stable")[: None if draws.arrivals else 0]
         return Drawn(drawn.run, *(it[order] for it in drawn[1:]))
 
 

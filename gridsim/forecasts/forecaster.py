@@ -194,7 +194,7 @@ class Forecaster:
         if asked.model is None:
             model = FutureModel(*parts, arrivals=asked.arrivals)
         else:
-            draws = Draws(asked.model, asked.futures, asked.seed)
+            draws = Draws(asked.model, asked.futures, asked.seed, asked.arrivals)
             model = CustomModel(*parts, KnownJobs.of(self.history, state), draws)
         return FutureRuns(self.log, state, model, machine, self.moments)
 

@@ -75,6 +75,15 @@ def test_a_model_and_its_parameters_are_part_of_the_key_of_kept_forecasts(
         assert len([*tmp_path.rglob("*.pairs")]) == min(many, 3)
 
 
+def test_arrivals_of_a_model_can_be_left_out_and_the_answer_names_the_model() -> None:
+    found = forecast(busy_log(), model=EXAMPLE, arrivals=False)
+    assert "the model of the future is PoissonFuture(weeks=4)" in found.notes
+    assert "later arrivals are left out" in found.notes
+    with_arrivals = forecast(busy_log(), model=EXAMPLE)
+    assert (found.samples <= with_arrivals.samples).all()  # with equal run times
+    assert (found.samples < with_arrivals.samples).any()
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "no tuple": (3, "returns a int"),
     "three columns": ((1, 2, 3), "returns a tuple"),
