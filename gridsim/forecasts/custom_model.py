@@ -20,7 +20,7 @@ MOST = 10**9
 
 
 class KnownJobs(NamedTuple):
-    """What is known at the moment of a forecast; it is the argument of a custom model.
+    """What is known at the moment of a forecast; the argument of a custom model.
 
     Attributes
     ----------

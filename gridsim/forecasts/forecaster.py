@@ -292,6 +292,8 @@ class Forecaster:
             Jobs at their submission, or one that waits already, drawn at each of evenly spaced moments.
         """
         history = self.history
+        if first > last:
+            return []
         if ask == "pending":
             moments = np.linspace(first, last, most).astype(np.int64)
             rng = np.random.default_rng(self.options.seed)

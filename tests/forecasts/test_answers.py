@@ -151,7 +151,7 @@ def test_a_live_state_has_its_own_moment_and_jobs() -> None:
 
 
 class Halved:
-    """A policy without a text of its own: its address may become that of another policy."""
+    """A policy whose text is its address, which may become that of another policy."""
 
     def __new__(cls) -> Any:
         found = make_policy("easy")
@@ -181,6 +181,13 @@ def test_pairs_of_other_labels_or_of_an_object_without_a_text_are_not_mixed(tmp_
     assert len(list(tmp_path.rglob("*.pairs"))) == 2
     gs.forecast(log, policy=Halved(), **how)
     assert len(list(tmp_path.rglob("*.pairs"))) == 2
+
+
+def test_no_earlier_forecast_is_made_if_the_log_is_too_short(tmp_path: Path) -> None:
+    made: list[int] = []
+    gs.forecast(busy_log(), at=5 * DAY, futures=1, arrivals=False, progress=lambda number, _: made.append(number))
+    assert made == []
+    assert not list(tmp_path.rglob("*.pairs"))
 
 
 def test_a_new_plan_is_stated() -> None:
