@@ -210,7 +210,7 @@ def _bound(text: str) -> float:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"'{text}' is not a number of processes; expected 1 or more")
+        raise ArgumentTypeError(f"'{text}' is not a whole number; expected 1 or more")
     return int(text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.forecasts.answers import backtest_forecasts, forecast
-    from gridsim.forecasts.forecaster import MOMENTS, PARTS
+    from gridsim.forecasts.forecaster import PARTS
     from gridsim.policy.presets import SITE, of_site
     from gridsim.policy.presets import policy as make_policy
     from gridsim.workers import Workers
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     state, tested, folder = None, None, args.live
     if args.report is not None:
         check_output(args.report, source.input_files(args), overwrite=args.overwrite)
+    _check_question(args)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
         policy = _of_folder(Path(folder), state) if policy == "slurm" else policy
@@ -54,10 +56,10 @@ def run(args: argparse.Namespace) -> int:
     if args.log:
         log, platform = source.load(args, options, [make_policy(policy)], usual={"still-waiting": "repair"})
         tell(source.summary_lines(log, platform), where)
-    progress = JobsProgress(args.moments if args.backtest else MOMENTS)
+    progress = JobsProgress(what="earlier forecasts")
     team = Workers(args.workers or 1) if log is None else source.workers_for(args, log, 2, progress)
     with team, progress:
-        how |= {"workers": team, "progress": lambda made, many: progress.show("earlier forecasts", made)}
+        how |= {"workers": team, "progress": partial(progress.show, "forecasts")}
         if args.backtest:
             if log is None:
                 raise InputError("needs a log; expected a job log", field="backtest")
@@ -75,6 +77,17 @@ def run(args: argparse.Namespace) -> int:
         assert log is not None
         how |= _question(args, log, make_policy(policy)) | {"platform": platform, "state": args.state}
         return _tell(args, forecast(**how), tested)
+
+
+def _check_question(args: argparse.Namespace) -> None:
+    """Raise `InputError` for options that would have no effect together."""
+    given = {"at": args.at, "state": args.state, "cores": args.width, "machine": args.cores, "platform": args.platform}
+    if args.live is not None and (name := next((name for name, value in given.items() if value is not None), None)):
+        raise InputError("is for a log; --live has its own moment, state and machine", field=name)
+    if args.width is not None and args.job is not None:
+        raise InputError("is a job that waits already, but --cores is one that is not submitted yet", field="job")
+    if args.width is None and args.walltime is not None:
+        raise InputError("is missing; --walltime is that of a job that is not submitted yet", field="cores")
 
 
 def _of_folder(folder: Path, state: ClusterState) -> Spec:

@@ -127,11 +127,13 @@ class JobsProgress(_Bars):
         Number of jobs of each run.
     runs : int
         Expected number of runs.
+    what : str
+        What is counted.
     """
 
-    def __init__(self, total: int | None = None, runs: int = 1) -> None:
+    def __init__(self, total: int | None = None, runs: int = 1, what: str = "jobs") -> None:
         super().__init__(TimeRemainingColumn())
-        self._total, self._runs = total, runs
+        self._total, self._runs, self._what = total, runs, what
         self._released: dict[str, int] = {}
         self._task: TaskID | None = None
         self._said: set[str] = set()
@@ -160,9 +162,9 @@ class JobsProgress(_Bars):
             self._said.add(text)
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def show(self, label: str, jobs: int) -> None:
-        """Show that *jobs* jobs have been released in a run."""
-        self._released[label] = jobs
+    def show(self, label: str, jobs: int, total: int | None = None) -> None:
+        """Show that *jobs* jobs have been released in a run, of a *total* that was unknown until now."""
+        self._released[label], self._total = jobs, total or self._total
         self._runs = max(self._runs, len(self._released))
         self._first = self._first or (time.monotonic(), self.released)
         if self._terminal:
@@ -193,8 +195,8 @@ class JobsProgress(_Bars):
         """Return the progress in one line."""
         total, released = self.total, self.released
         if total is None:
-            return f"{next(iter(self._released))}: {released:,} jobs"
-        state = f"{self._runs_done()}: {released:,} of {total:,} jobs"
+            return f"{next(iter(self._released))}: {released:,} {self._what}"
+        state = f"{self._runs_done()}: {released:,} of {total:,} {self._what}"
         assert self._first is not None
         begun, before = self._first  # excludes the time before the first report (workers or compiler starting)
         if released - before <= total * _TOO_FEW:

@@ -71,9 +71,10 @@ class StartingPoint:
         waiting = [job for job in state.waiting if job.kind not in _WHY]
         jobs: list[RunningJob | WaitingJob] = [*running, *waiting]
         many, known = len(running), [job.limit for job in (*state.running, *state.waiting) if job.limit]
-        if not known and not default_limit:
+        if jobs and not known and not default_limit:
             raise InputError("no job and no partition has a time limit; expected one", field="limit")
-        longest, elapsed = default_limit or max(known), np.array([job.elapsed for job in running], dtype=np.int64)
+        longest = default_limit or max(known, default=0)
+        elapsed = np.array([job.elapsed for job in running], dtype=np.int64)
         limit = np.array([job.limit or longest for job in jobs], dtype=np.int64) * MICROSECOND
         limit[:many] = with_time_left(limit[:many], elapsed * MICROSECOND)
         enters = [max((job.eligible or 0) - at, 0) or min(job.submit - at, 0) for job in waiting]

@@ -164,7 +164,9 @@ class Answer:
         found = asdict(replace(self, calendar=None, jobs=()))
         del found["calendar"], found["samples"]
         empty = None if self.empty is None else [sample.tolist() for sample in self.empty]
-        written: dict[str, Any] = plain({**found, "empty": empty, "jobs": [_written(it) for it in self.jobs]})
+        date = None if self.calendar is None else self.calendar.date(self.at).isoformat()
+        found |= {"date": date, "empty": empty, "jobs": [_written(it) for it in self.jobs]}
+        written: dict[str, Any] = plain(found)
         return written
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gridsim.forecasts.answer import EARLIER, Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.custom_model import custom_model
 from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Progress, Source, shapes_of
-from gridsim.forecasts.intervals import FEWEST, LEVELS, Calibration, uncalibrated
+from gridsim.forecasts.intervals import LEVELS, Calibration, uncalibrated
 from gridsim.forecasts.model import WEEK
 from gridsim.forecasts.state import Machine, State
 from gridsim.model.cluster_state import ClusterState, WaitingJob
@@ -23,8 +23,9 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import when
 from gridsim.options import Run
-from gridsim.policy.capabilities import uses_run_times
+from gridsim.policy.capabilities import capabilities_of, uses_run_times
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.site_policy import machine as machine_for
 from gridsim.scenario import jobs_of
@@ -140,11 +141,12 @@ def forecast(
     >>> forecast(jobs, at=2, futures=19, arrivals=False, calibrate=False).jobs[0].requested
     898.0
     """
-    if horizon < 3600:
-        raise InputError(f"is {horizon:g} s; expected at least 1 h", field="horizon")
+    if isinstance(log, ClusterState) and (at is not None or new is not None):
+        raise InputError("is for a log; a live state has its own moment and jobs", field="at" if new is None else "new")
     if uses_run_times(getattr(make_policy(policy), "predict", None)):
         raise InputError(f"{name_of(make_policy(policy))} needs true run times, which are unknown", field="policy")
-    run_options, asked = options or Run(), Options(futures, int(horizon), seed, state, arrivals, custom_model(model))
+    run_options = options or Run()
+    asked = Options(futures, cast("int", horizon), seed, state, arrivals, custom_model(model))
     if isinstance(log, ClusterState):
         start, asked = StartingPoint.of(log), replace(asked, source="recorded")
         found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
@@ -176,6 +178,8 @@ def forecast(
         if len(places) != 1:
             raise InputError("is for one job; expected a job, or the cores of a new one", field="instead")
         tried = shapes_of(answer.jobs[0].cores, answer.jobs[0].limit, instead, parts)
+        if (widest := max((cores for cores, _ in tried), default=0)) > answer.machine:
+            raise InputError(f"{widest} cores; expected 1 to {answer.machine}, those of the machine", field="instead")
         answer = replace(answer, shapes=found.forecaster.shapes(found.state, places[0], tried))
     return replace(answer, empty=found.forecaster.until_empty(found.state)) if until_empty else answer
 
@@ -199,9 +203,16 @@ def forecaster_of(
 def _of_log(earlier: Forecaster, at: float | None, new: NewJob | None, options: Run) -> _Moment:
     """Return a moment of a log; the futures have other options than earlier forecasts."""
     first, last = (int(it) // MICROSECOND for it in earlier.log.submit[[0, -1]])
-    moment = last if at is None else int(at)
+    moment = last if at is None else at
     if not first <= moment <= earlier.last_event:
-        raise InputError(f"is {moment} s; expected {first} to {earlier.last_event} s, the log", field="at")
+        given, *ends = (when(it, calendar_of(earlier.log.provenance)) for it in (moment, first, earlier.last_event))
+        raise InputError(f"is {given}; expected {ends[0]} to {ends[1]}, the log", field="at")
+    moment = int(moment)
+    most = earlier.machine.platform.cores
+    if new is not None and not 1 <= new.cores <= most:
+        raise InputError(f"{new.cores} cores; expected 1 to {most}, the cores of the machine", field="cores")
+    if new is not None and not new.walltime > 0:
+        raise InputError(f"is {new.walltime:g} s; expected a time above 0", field="walltime")
     forecaster = earlier if new is None else earlier.with_job(new, moment)
     forecaster = replace(forecaster, machine=forecaster.machine._replace(options=options))
     state = forecaster.state(moment)
@@ -219,6 +230,8 @@ def _of_state(
     at = 0 if history is None or history.epoch is None else known.at - int(history.epoch)
     run_options, past, ended = machine.options, start.jobs, np.zeros(len(start.jobs), dtype=np.bool_)
     if history is not None:
+        if history.epoch is None:
+            raise InputError("has no start date, which the moment of the state needs", field="history")
         if history.logged_end is None:
             raise InputError("has no recorded ends; expected the output of sacct", field="history")
         pool, plain = Platform.single(start.platform.cores), replace(run_options, failures=None)
@@ -308,6 +321,8 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     notes = [*found.notes, *[f"arrivals are missing for {missing:.0f} of the days of the horizon"] * bool(missing)]
     notes += ["later arrivals are left out"] * (not options.arrivals)
     notes += [f"the model of the future is {name_of(options.model)}"] * (options.model is not None)
+    if capabilities_of(make_policy(policy)).plan:
+        notes.append("the policy makes a new plan at the moment, in the order of the queue")
     if cancelled > 0.02:
         notes.append(f"{cancelled:.0%} of the jobs that waited were cancelled; the forecast is for a job that is not")
     what: dict[str, Any] = {"policy": policy if isinstance(policy, str) else name_of(make_policy(policy))}
@@ -400,11 +415,11 @@ def backtest_forecasts(
         If the log is too short for judged forecasts.
     """
     log = jobs_of(log, [make_policy(policy)])
-    made = Options(futures, int(horizon), seed, state, arrivals, custom_model(model))
+    made = Options(futures, cast("int", horizon), seed, state, arrivals, custom_model(model))
     forecaster = forecaster_of(log, policy, platform, options or Run(), made)
     pairs = forecaster.pairs(forecaster.judged(moments, ask), workers, progress)
     found = Backtest(pairs, horizon, seed=seed)
     if len(found.tests) < 2:
-        needed = f"{found.needed} earlier ones at least a horizon before, {FEWEST} at least"
-        raise InputError(f"has {len(pairs)} forecasts, none with {needed}; expected a longer log", field="backtest")
+        message = f"has {len(pairs)} forecasts, and fewer than two have {found.needed} others a horizon before them"
+        raise InputError(f"{message}; expected more moments or a longer log", field="backtest")
     return found

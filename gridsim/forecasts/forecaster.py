@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -93,6 +95,17 @@ class Options:
     source: Source | None = None
     arrivals: bool = True
     model: Any = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("futures", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"is {value}; expected a whole number from {least}", field=name)
+        if not 3600 <= self.horizon < math.inf:
+            raise InputError(f"is {self.horizon:g} s; expected at least 1 h", field="horizon")
+        object.__setattr__(self, "horizon", int(self.horizon))
+        if self.source not in (None, "simulated", "recorded"):
+            raise InputError(f"is '{self.source}'; expected simulated or recorded", field="state")
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +292,8 @@ class Forecaster:
             Jobs at their submission, or one that waits already, drawn at each of evenly spaced moments.
         """
         history = self.history
+        if first > last:
+            return []
         if ask == "pending":
             moments = np.linspace(first, last, most).astype(np.int64)
             rng = np.random.default_rng(self.options.seed)
@@ -296,12 +311,16 @@ class Forecaster:
     ) -> list[Pair]:
         """Return the forecasts at moments; those in the user's cache folder are not made again."""
         log, (platform, policy, options) = self.log, self.machine
-        columns = (log.submit, log.runtime, log.estimate, log.cores, self.history.user, self.start, self.end)
+        columns = (log.submit, log.runtime, log.estimate, log.cores, *log.labels.values(), self.start, self.end)
         files = plugins(policy, self.options.model)
         what = repr((platform, policy, replace(options, engine="auto"), self.options, files))
         key = hashlib.sha256(np.stack(columns).tobytes() + what.encode()).hexdigest()
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim", "forecasts")
-        kept: dict[Question, Pair] = read_checkpoint(path := folder / f"{key[:32]}.pairs", key) or {}
+        # The address of an object in its text may become that of another one.
+        path = None if " at 0x" in what else folder / f"{key[:32]}.pairs"
+        kept: dict[Question, Pair] = {} if path is None else read_checkpoint(path, key) or {}
+        if path is not None and not kept and path.exists():
+            warnings.warn(f"{path} is damaged; the earlier forecasts are made again", stacklevel=2)
         new = [question for question in questions if question not in kept]
         parts = [new[first : first + _PART] for first in range(0, len(new), _PART)]
         with crew(workers, share=(many := replace(self, moments=len(new)),)) as hands:
@@ -310,8 +329,11 @@ class Forecaster:
                 kept |= zip(part, answer.result(), strict=True)
                 if progress is not None:
                     progress(number * _PART + len(part), len(new))
-        if new:
-            write_checkpoint(path, key, kept)
+        if new and path is not None:
+            try:
+                write_checkpoint(path, key, kept)
+            except OSError as error:
+                warnings.warn(f"{path} cannot be written ({error.strerror}); the next forecast repeats", stacklevel=2)
         return [kept[question] for question in questions]
 
     def calibrating(self, at: int, ask: Ask = "new") -> list[Question]:
@@ -352,6 +374,10 @@ def shapes_of(cores: int, limit: float, instead: Sequence[str], parts: Sequence[
         if name not in given or not equals or (name == "cores" and not (value.isdecimal() and int(value))):
             raise InputError(f"is '{text}'; expected cores=N or walltime=D, such as cores=48", field="instead")
         given[name] = int(value) if name == "cores" else dates.duration(value, "instead")
+        if not given[name]:
+            raise InputError(f"is '{text}'; expected a walltime above 0", field="instead")
+    if instead and tuple(given.values()) == (cores, limit):
+        raise InputError("is the shape of the job itself; expected other cores or another walltime", field="instead")
     found = [(given["cores"], float(given["walltime"]))] * bool(instead)
     every = [(max(1, round(cores * it)), max(1.0, float(int(limit * by)))) for by in parts for it in parts]
     found += [shape for shape in dict.fromkeys(every) if shape not in found]

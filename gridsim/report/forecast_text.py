@@ -44,8 +44,9 @@ def instant(answer: Answer, wait: float, *, up: bool | None = None, day: str = "
 def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
     """Return the forecast of a job as a sentence."""
     name = f"Job {job.job}" if job.job[:1].isdigit() else job.job.capitalize()
+    unknown = f" Not modelled: {job.not_modelled}." * bool(job.not_modelled)
     if job.at_once:
-        return f"{name} starts now."
+        return f"{name} starts now.{unknown}"
     low, high = job.intervals[level]
     later = f"later than {duration(answer.horizon)}"
     if low > answer.horizon:
@@ -55,13 +56,13 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
     else:
         first = "from now on, at the latest" if low <= 0 else f"between {instant(answer, low, up=False)} and"
         span = f"{first} {instant(answer, high, up=True)}{',' * (low <= 0)}"
-    hits, many = job.observed.get(level, (0, 0))
+    hits, many = job.observed.get(level, (0, 0)) if job.pairs else (0, 0)
     stated = percent(level)
     if is_low(level, hits, many):
         stated = percent(hits / many)
     found = f"{name} starts {span} with {stated} probability (calibrated on {job.pairs} earlier forecasts)"
     if not job.pairs:
-        why = f": {job.known} earlier forecasts, {FEWEST} needed" if job.known else ""
+        why = f": {job.known} earlier forecasts, {FEWEST} needed" if 0 < job.known < FEWEST else ""
         found = f"{name} starts {span} in {stated} of the futures (not calibrated{why})"
     found += f"; median {later if job.median > answer.horizon else instant(answer, job.median)}."
     if not math.isfinite(high):
@@ -70,7 +71,7 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
         found += f" Of the last {many} such forecasts {hits} contained the start."
     if job.remark:
         found += f" {remark_text(answer, job.remark)}."
-    return found + f" Not modelled: {job.not_modelled}." * bool(job.not_modelled)
+    return found + unknown
 
 
 def remark_text(answer: Answer, remark: str) -> str:
@@ -99,10 +100,15 @@ def sentences(answer: Answer) -> Iterator[str]:
         yield SIMILAR
     if len(answer.jobs) == 1:
         yield sentence(answer, answer.jobs[0])
+    elif not answer.jobs and not answer.left_out:
+        yield "No job waits at this moment."
     elif answer.jobs and not any(job.pairs for job in answer.jobs):
-        yield f"The intervals are not calibrated: {answer.jobs[0].known} earlier forecasts, {FEWEST} needed."
+        known = answer.jobs[0].known
+        why = f": {known} earlier forecasts, {FEWEST} needed" if known else ", as there are no earlier forecasts"
+        yield f"The intervals are not calibrated{why}."
     elif answer.jobs:
-        yield f"The intervals are calibrated on {max(job.pairs for job in answer.jobs)} earlier forecasts."
+        pairs = sorted({job.pairs for job in answer.jobs if job.pairs})
+        yield f"The intervals are calibrated on {' to '.join(map(str, pairs[:1] + pairs[1:][-1:]))} earlier forecasts."
     if len(answer.jobs) > 1:
         yield from coverage_lines(answer)
         for blocked in sorted({job.not_modelled for job in answer.jobs if job.not_modelled}):
@@ -111,9 +117,11 @@ def sentences(answer: Answer) -> Iterator[str]:
         yield shape_sentence(answer, answer.jobs[0], shape)
     yield from delay_lines(answer)
     for what, sample in zip(_EMPTY, answer.empty or (), strict=False):
-        ends = zip(raw_interval(sample, 0.9), (False, True), strict=True)
-        span = " – ".join(short(answer, end, up=up) for end, up in ends)
-        yield f"From {short(answer, quantile(sample, 0.5))} on {what} (median; 90 %: {span}; not calibrated)."
+        median, span = quantile(sample, 0.5), between(answer, raw_interval(sample, 0.9))
+        first = f"From {short(answer, median)} on {what}"
+        if median > answer.horizon:
+            first = f"It takes longer than {duration(answer.horizon)} until {what}"
+        yield f"{first} (median; 90 %: {span}; not calibrated)."
     yield from (f"Job {job} has no forecast: {why}." for job, why in answer.left_out.items())
 
 
@@ -149,7 +157,7 @@ def shape_sentence(answer: Answer, job: JobForecast, shape: Shape) -> str:
     often = f"in {shape.earlier} of {shape.futures} futures"
     name, median = listed(parts), short(answer, shape.median)
     verb = f"starts earlier {often}, by {duration(shape.difference)} (median)"
-    found = verb if shape.clearly else f"starts at least 1 min earlier only {often}"
+    found = verb if shape.clearly else f"starts at least 1 min earlier {'only ' * (shape.earlier > 0)}{often}"
     killed = f"; {percent(shape.killed)} of similar runs would exceed the limit" * (shape.killed > 0)
     return f"{name} {found}; median {median}{killed}."
 
@@ -168,12 +176,13 @@ def table(answer: Answer, width: int = WIDTH) -> RenderableType:
 def times(answer: Answer, job: JobForecast) -> dict[str, str]:
     """Return the median, the intervals and the start by limits of a job, by title."""
 
-    def span(level: float) -> str:
-        low, high = job.intervals[level]
-        return f"{short(answer, low, up=False)} – {short(answer, high, up=True)}"
-
-    levels = {f"{level:.0%}": span(level) for level in LEVELS}
+    levels = {f"{level:.0%}": between(answer, job.intervals[level]) for level in LEVELS}
     return {"median": short(answer, job.median), **levels, "by limits": short(answer, job.requested)}
+
+
+def between(answer: Answer, ends: tuple[float, float]) -> str:
+    """Return an interval for a table; ends that are written in the same way, once."""
+    return " – ".join(dict.fromkeys((short(answer, ends[0], up=False), short(answer, ends[1], up=True))))
 
 
 def short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
@@ -193,7 +202,8 @@ def files(answer: Answer) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
         times = [_cell(value) for value in (job.median, *both)]
         more = [int(job.pairs > 0), job.pairs, job.source, _cell(job.requested), job.slurm]
         more += [*(job.delay or (None, None)), job.not_modelled]
-        rows.append([job.job, job.cores, job.limit, job.waited, *times, *more, job.remark])
+        reason = remark_text(answer, job.remark) if job.remark else ""
+        rows.append([job.job, job.cores, job.limit, job.waited, *times, *more, reason])
     rows += [[job, *[None] * (len(header) - 2), why] for job, why in answer.left_out.items()]
     yield "forecast.csv", header, rows
     cells = [

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gridsim as gs
-from gridsim.cli import main
+from gridsim.cli import main, terminal
 from gridsim.report.forecast_page import FILES, Forecast
 from gridsim.workload.formats.swf_writer import write_swf
 from tests.forecasts.states import state_of
@@ -75,7 +75,7 @@ def test_the_intervals_in_the_file_are_ranks_of_the_samples(
     assert medians == sorted(medians)
     page = (tmp_path / "forecast.html").read_text()
     assert page.count('<tr><th scope="row">') == len(rows)
-    assert "not calibrated: 0 earlier forecasts" in page.replace("\u00a0", " ")
+    assert "not calibrated, as there are no earlier forecasts" in page.replace("\u00a0", " ")
 
 
 def test_a_forecast_and_its_back_test_share_a_page(
@@ -116,6 +116,38 @@ def test_a_live_state_is_written_and_jobs_without_a_forecast_are_rows(tmp_path: 
     page = (out / "forecast.html").read_text()
     assert 'href="state.json"' in page
     assert "cluster: start times" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--live", "x", "--at", "3h"], "field 'at': is for a log"),
+        (["--live", "x", "--cores", "3", "--walltime", "1h"], "field 'cores': is for a log"),
+        (["--live", "x", "--machine", "3"], "field 'machine': is for a log"),
+        (["--live", "x", "--state", "simulated"], "field 'state': is for a log"),
+        (["--at", "3h", "--walltime", "1h"], "field 'cores': is missing"),
+        (["--at", "3h", "--cores", "1", "--walltime", "1h", "--job", "3"], "field 'job': is a job that waits already"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_errors(
+    more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["forecast", *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_progress_counts_earlier_forecasts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_PAUSE", -1.0)
+    with terminal.JobsProgress(what="earlier forecasts") as progress:
+        progress.show("forecasts", 20, 60)
+    assert capsys.readouterr().err == "simulating: 20 of 60 earlier forecasts\n"
+
+
+def test_a_cluster_without_jobs_has_a_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder(tmp_path, case("f05-live-state"), **{"squeue.json": '{"jobs": []}'})
+    (tmp_path / "scontrol_partition.txt").unlink(missing_ok=True)
+    assert main(["forecast", "--live", str(tmp_path), "--timezone", "UTC", "--no-arrivals", "--futures", "19"]) == 0
+    assert "No job waits at this moment." in capsys.readouterr().out
 
 
 SLURM_CONF = """ClusterName=c

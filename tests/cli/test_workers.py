@@ -122,7 +122,7 @@ def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as exit_:
         main(["compare", "--workers", "0"])
     assert exit_.value.code == 2
-    assert "'0' is not a number of processes; expected 1 or more" in capsys.readouterr().err
+    assert "'0' is not a whole number; expected 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

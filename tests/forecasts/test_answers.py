@@ -16,12 +16,15 @@ from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.answers import NewJob
+from gridsim.forecasts.intervals import LEVELS
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
-from gridsim.report.forecast_text import sentence
+from gridsim.policy.presets import policy as make_policy
+from gridsim.report.forecast_text import sentence, sentences, times
 from gridsim.workload.formats.swf_writer import write_swf
 from tests.forecasts.states import state_of
 
+GOLDEN = Path(__file__).parent / "golden"
 DAY = 86_400
 AT = 45 * DAY
 
@@ -111,17 +114,106 @@ def test_the_state_of_a_cluster_needs_no_history() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"at": 99 * DAY}, "expected [0-9]+ to"),
+        ({"at": 99 * DAY}, "is 99 d 00:00:00; expected 0 d [0-9:]+ to"),
         ({"at": 5 * DAY}, "arrivals need 2 weeks"),
         ({"job": 1}, "has ended"),
         ({"job": 10**6}, "is unknown at this moment"),
+        ({"at": math.nan}, "expected [0-9]+ d"),
         ({"horizon": 60}, "at least 1 h"),
+        ({"horizon": math.nan}, "at least 1 h"),
+        ({"horizon": math.inf}, "at least 1 h"),
+        ({"futures": 0}, "is 0; expected a whole number from 1"),
+        ({"futures": 2.5}, "is 2.5; expected a whole number from 1"),
+        ({"seed": -1}, "is -1; expected a whole number from 0"),
+        ({"state": "guessed"}, "expected simulated or recorded"),
+        ({"new": NewJob(9, 60, {})}, "'cores': 9 cores; expected 1 to 8"),
+        ({"new": NewJob(0, 60, {})}, "'cores': 0 cores; expected 1 to 8"),
+        ({"new": NewJob(4, 0, {})}, "'walltime': is 0 s; expected a time above 0"),
+        ({"new": NewJob(4, 60, {}), "instead": ["cores=9"]}, "9 cores; expected 1 to 8"),
+        ({"new": NewJob(4, 60, {}), "instead": ["cores=4"]}, "is the shape of the job itself"),
+        ({"new": NewJob(4, 60, {}), "instead": ["walltime=0"]}, "expected a walltime above 0"),
         ({"policy": "easy?predict=clairvoyant"}, "needs true run times"),
     ],
 )
 def test_bad_input_has_one_clear_error(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         gs.forecast(busy_log(), **{"at": AT, "futures": 19, "calibrate": False, **change})
+
+
+def test_a_live_state_has_its_own_moment_and_jobs() -> None:
+    state = state_of({"at": 10, "running": [], "waiting": [], "nodes": [], "reservations": []})
+    for more in ({"at": 5}, {"new": NewJob(1, 60, {})}):
+        with pytest.raises(InputError, match="a live state has its own"):
+            gs.forecast(state, arrivals=False, **more)
+    machine = state_of(json.loads((GOLDEN / "f05-live-state.json").read_text())["expected"]).nodes
+    with pytest.raises(InputError, match="has no start date"):
+        gs.forecast(replace(state, nodes=machine), history=busy_log(), arrivals=False)
+
+
+class Halved:
+    """A policy whose text is its address, which may become that of another policy."""
+
+    def __new__(cls) -> Any:
+        found = make_policy("easy")
+        return type("Halved", (type(found),), {"__repr__": object.__repr__})(found.ordering, found.reserve)
+
+
+def test_damaged_and_unwritable_kept_pairs_are_made_again_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how: dict[str, Any] = {"at": AT, "futures": 19, "horizon": DAY, "arrivals": False}
+    first = gs.forecast(busy_log(), **how).to_dict()
+    (file,) = tmp_path.rglob("*.pairs")
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.warns(UserWarning, match="is damaged; the earlier forecasts are made again"):
+        assert gs.forecast(busy_log(), **how).to_dict() == first
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="cannot be written"):
+        assert gs.forecast(busy_log(), **how).to_dict() == first
+
+
+def test_pairs_of_other_labels_or_of_an_object_without_a_text_are_not_mixed(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"at": AT, "futures": 19, "horizon": DAY, "arrivals": False}
+    log = busy_log()
+    gs.forecast(log, **how)
+    gs.forecast(replace(log, labels={**log.labels, "account": 1 - log.labels["user"] % 2}), **how)
+    assert len(list(tmp_path.rglob("*.pairs"))) == 2
+    gs.forecast(log, policy=Halved(), **how)
+    assert len(list(tmp_path.rglob("*.pairs"))) == 2
+
+
+def test_no_earlier_forecast_is_made_if_the_log_is_too_short(tmp_path: Path) -> None:
+    made: list[int] = []
+    gs.forecast(busy_log(), at=5 * DAY, futures=1, arrivals=False, progress=lambda number, _: made.append(number))
+    assert made == []
+    assert not list(tmp_path.rglob("*.pairs"))
+
+
+def test_a_new_plan_is_stated() -> None:
+    note = "the policy makes a new plan at the moment, in the order of the queue"
+    for policy, stated in (("conservative", True), ("easy", False)):
+        answer = gs.forecast(busy_log(), at=AT, futures=1, horizon=DAY, policy=policy, calibrate=False)
+        assert (note in answer.notes) == stated
+
+
+def test_an_empty_queue_and_one_beyond_the_horizon_have_sentences() -> None:
+    answer = answer_of(job_of(intervals=dict.fromkeys(LEVELS, (0.0, 0.0)), requested=0.0))
+    assert set(times(answer, answer.jobs[0]).values()) == {"now", "13:58"}
+    late, soon = np.full(99, math.inf), np.full(99, 3600.0)
+    found = list(sentences(replace(answer, empty=(late, soon))))[-2:]
+    assert found == [
+        "It takes longer than 7 d until no job of the present queue waits (median; 90 %: > 7 d; not calibrated).",
+        "From 13:00 on no job waits at all (median; 90 %: 13:00; not calibrated).",
+    ]
+    assert list(sentences(replace(answer, jobs=[]))) == ["No job waits at this moment."]
+    assert replace(answer, calendar=Calendar(0)).to_dict()["date"] == "1970-01-01T00:00:00+00:00"
+
+
+def test_intervals_of_several_jobs_state_their_numbers_of_earlier_forecasts() -> None:
+    for pairs, stated in (((200, 181), "181 to 200"), ((200, 0), "200")):
+        answer = replace(answer_of(job_of()), jobs=[job_of(pairs=many) for many in pairs])
+        assert f"The intervals are calibrated on {stated} earlier forecasts." in list(sentences(answer))
 
 
 def answer_of(job: JobForecast, at: float = 0.0) -> Answer:
@@ -152,6 +244,15 @@ def job_of(**changes: Any) -> JobForecast:
             "median 13:58.",
         ),
         ({"sample": np.zeros(99)}, "Job 310128 starts now."),
+        (
+            {"sample": np.zeros(99), "not_modelled": "QOSMaxJobsPerUserLimit", "pairs": 0},
+            "Job 310128 starts now. Not modelled: QOSMaxJobsPerUserLimit.",
+        ),
+        (
+            {"not_modelled": "AssocGrpCpuLimit", "pairs": 0, "observed": {0.9: (80, 100)}},
+            "Job 310128 starts between 13:00 and 14:35 in 90 % of the futures (not calibrated); median 13:58. "
+            "Not modelled: AssocGrpCpuLimit.",
+        ),
         (
             {"intervals": {0.9: (3630.0, math.inf)}},
             "Job 310128 starts after 13:00 with 90 % probability (calibrated on 200 earlier forecasts); median 13:58. "
