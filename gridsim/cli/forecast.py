@@ -11,6 +11,7 @@ from gridsim.cli import source
 from gridsim.errors import InputError
 from gridsim.files import check_output, print_json
 from gridsim.model.dates import duration, instant
+from gridsim.registry import Spec
 
 if TYPE_CHECKING:
     from gridsim.forecasts.answer import Answer
@@ -37,18 +38,19 @@ def run(args: argparse.Namespace) -> int:
     sited = source.site(args)
     policy = of_site(args.policy or ("easy" if sited is None else SITE), sited)
     options, where = source.options_of(args, source.failures(args)), sys.stderr if args.json else sys.stdout
-    how: dict[str, Any] = {"policy": policy, "futures": args.futures, "horizon": args.horizon, "seed": args.seed}
+    how: dict[str, Any] = {"futures": args.futures, "horizon": args.horizon, "seed": args.seed}
     how |= {"options": options, "arrivals": not args.no_arrivals, "model": args.future_model}
     state, tested, folder = None, None, args.live
     if args.report is not None:
         check_output(args.report, source.input_files(args), overwrite=args.overwrite)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
+        policy = _of_folder(Path(folder), state) if policy == "slurm" else policy
         history = Path(folder) / "sacct.txt"
         args.log = args.log or ([str(history)] if history.is_file() else [])
     elif not args.log:
         raise InputError("is missing; expected a job log, or --live FOLDER", field="log")
-    log = platform = None
+    log, platform, how["policy"] = None, None, policy
     if args.log:
         log, platform = source.load(args, options, [make_policy(policy)], usual={"still-waiting": "repair"})
         tell(source.summary_lines(log, platform), where)
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
                 return _tell(args, None, tested)
         how |= {"job": None if args.job == "all" else args.job, "calibrate": not args.no_calibration}
         how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
-        how["at_most"] = args.at_most
+        how |= {"at_most": args.at_most, "compare_without": args.compare_without}
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])
@@ -73,6 +75,19 @@ def run(args: argparse.Namespace) -> int:
         assert log is not None
         how |= _question(args, log, make_policy(policy)) | {"platform": platform, "state": args.state}
         return _tell(args, forecast(**how), tested)
+
+
+def _of_folder(folder: Path, state: ClusterState) -> Spec:
+    """Return the policy ``slurm`` with the files of a live state."""
+    absent = [it.node for it in state.nodes if it.state != "up"] + [it.name for it in state.reservations]
+    if absent:  # its machine is that of slurm.conf, always
+        what = f"does not support nodes without new jobs or reservations of a live state: {', '.join(absent[:5])}"
+        raise InputError(f"slurm {what}; expected another policy, such as easy", field="policy")
+    names = {"conf": "slurm.conf", "assoc": "assoc.cfg", "qos": "qos.txt", "usage": "sshare.txt"}
+    found = {key: str(folder / name) for key, name in names.items() if (folder / name).is_file()}
+    if "conf" not in found:
+        raise InputError("does not exist; the policy slurm needs a copy", path=folder / names["conf"])
+    return Spec("slurm", found)
 
 
 def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
@@ -104,7 +119,7 @@ def _tell(
     if args.out is not None or args.report is not None:
         from gridsim.report.forecast_page import PAGE, Forecast, ForecastTest  # matplotlib: only if a page is made
 
-        how = {"title": Path((args.log or [args.live])[0]).name, "command": source.command()}
+        how = {"title": Path(args.live or args.log[0]).name, "command": source.command()}
         output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, state, **how)
         if args.out is not None:
             output.write(args.out, backtest=tested)

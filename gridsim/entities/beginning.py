@@ -15,7 +15,7 @@ from gridsim.entities.outcome import DONE, Outcome
 from gridsim.entities.router import Root
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.capabilities import capabilities_of, takes_running
+from gridsim.policy.capabilities import attribute_of, capabilities_of, takes_running
 from gridsim.policy.protocols import Placement
 from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.record import Status
@@ -87,8 +87,9 @@ class Begun:
         running = range(len(beginning.running))
         self._left = dict.fromkeys(sorted({*beginning.after, *beginning.throttles}.difference(running)))
         self._expected = False
-        if cluster.can.predicts and hasattr(cluster.scheduler, "recall"):
-            cluster.scheduler.recall(beginning.past)
+        recall = attribute_of(cluster.scheduler, "recall") if cluster.can.predicts else None
+        if recall is not None:
+            recall(beginning.past)
         for row, (elapsed, placement) in enumerate(beginning.running):
             cluster.install(row, elapsed, placement)
         if self._left:

@@ -13,7 +13,7 @@ from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.progress import Progress
 from gridsim.entities.resource import Machine
 from gridsim.entities.walltime_limit import CHAINED
-from gridsim.errors import PolicyError, call, policy_error, raise_failed
+from gridsim.errors import InputError, PolicyError, call, name_of, policy_error, raise_failed
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
@@ -357,7 +357,7 @@ class Cluster:
 
         Raises
         ------
-        PolicyError
+        InputError
             If the scheduler does not.
         """
         now = self._env.instant
@@ -371,7 +371,8 @@ class Cluster:
         self.take(request, self.quote(request))
         self._decide(now)
         if self._state[request] != RUNNING:
-            raise self._error(f"does not start request {request}, which runs at the beginning, at once")
+            name = name_of(self.scheduler)
+            raise InputError(f"has a running request {request} that {name} does not start at once", field="state")
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 

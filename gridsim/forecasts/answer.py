@@ -79,6 +79,9 @@ class JobForecast:
         Limit that blocks the job and is not modelled; empty if there is none.
     slurm : float or None
         Wait by Slurm's own estimate, if the state has one.
+    delay : (float, int) or None
+        Median of the time by which windows and failures delay its start, s, and number of futures in which it is at
+        least 60 s; None if they were not compared.
     """
 
     job: str
@@ -95,6 +98,7 @@ class JobForecast:
     remark: str = ""
     not_modelled: str = ""
     slurm: float | None = None
+    delay: tuple[float, int] | None = None
 
     @property
     def median(self) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError, name_of
-from gridsim.forecasts.answer import Answer, JobForecast
+from gridsim.forecasts.answer import EARLIER, Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.custom_model import custom_model
 from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Progress, Source, shapes_of
@@ -74,6 +74,7 @@ def forecast(
     instead: Sequence[str] = (),
     parts: Sequence[float] = (),
     until_empty: bool = False,
+    compare_without: bool = False,
     workers: int | Workers = 1,
     progress: Progress | None = None,
 ) -> Answer:
@@ -116,6 +117,8 @@ def forecast(
         Parts of its cores and of its limit to try.
     until_empty : bool
         Whether to forecast when the queue is empty.
+    compare_without : bool
+        Whether to compare each job with the same futures without windows and failures.
     workers : int or Workers
         Number of processes; results do not depend on it.
     progress : callable, optional
@@ -167,6 +170,8 @@ def forecast(
         pairs = found.earlier.pairs(questions, workers, progress)
         calibration = Calibration(pairs, found.earlier.options.horizon)
     answer = _answer(found, places, sample, calibration)
+    if compare_without:
+        answer = replace(answer, jobs=_compared(found, places, answer, workers))
     if instead or parts:
         if len(places) != 1:
             raise InputError("is for one job; expected a job, or the cores of a new one", field="instead")
@@ -310,6 +315,21 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     what |= {"busy": forecaster.busy(state), "jobs": [jobs[i] for i in order], "samples": sample[:, order]}
     what |= {"futures": options.futures, "horizon": options.horizon, "seed": options.seed}
     return Answer(at=float(state.at), calendar=calendar_of(forecaster.log.provenance), **what)
+
+
+def _compared(found: _Moment, asked: Sequence[int], answer: Answer, workers: int | Workers) -> list[JobForecast]:
+    """Return the jobs with their delay by windows and failures, in the same futures."""
+    machine = found.forecaster.machine
+    if machine.options.failures is None:
+        raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
+    plain = machine._replace(options=replace(machine.options, failures=None))
+    without = _sample(found._replace(forecaster=replace(found.forecaster, machine=plain)), asked, workers)
+    column = {found.ids[place]: waits for place, waits in zip(asked, without.T, strict=True)}
+    jobs = []
+    for job, waits in zip(answer.jobs, answer.samples.T, strict=True):
+        delay = np.minimum(waits, answer.horizon) - np.minimum(column[job.job], answer.horizon)
+        jobs.append(replace(job, delay=(float(np.median(delay)), int((delay >= EARLIER).sum()))))
+    return jobs
 
 
 def _stated(job: WaitingJob, at: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ MOST = 10**9
 
 
 class KnownJobs(NamedTuple):
-    """What is known at the moment of a forecast; it is the argument of a custom model.
+    """Jobs submitted up to the moment of a forecast, without later data: the argument of a custom model.
 
     Attributes
     ----------

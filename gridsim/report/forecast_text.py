@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gridsim.forecasts.answer import Answer, JobForecast, Shape
+from gridsim.forecasts.answer import CLEARLY, Answer, JobForecast, Shape
 from gridsim.forecasts.backtest import BASELINES, Backtest
 from gridsim.forecasts.intervals import FEWEST, LEVELS, quantile, raw_interval
 from gridsim.number_formatting import clock, counted, duration, listed, number, percent
+from gridsim.report.policy_descriptions import description
 from gridsim.report.text_table import WIDTH, columns_of, sheet
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def state_lines(answer: Answer) -> Iterator[str]:
     yield f"moment: {date}{clock(answer.at)} of the log" if answer.state != "live" else f"moment: {date}live state"
     running = f"{counted(answer.running, 'job')} running on {number(answer.busy)} of {counted(answer.machine, 'core')}"
     yield f"state ({answer.state}): {running}, {number(answer.waiting)} waiting"
-    yield f"policy: {answer.policy}; {answer.futures} futures of {duration(answer.horizon)}, seed {answer.seed}"
+    policy = description(answer.policy).removesuffix(".")
+    yield f"policy: {policy}; {answer.futures} futures of {duration(answer.horizon)}, seed {answer.seed}"
     yield from (f"note: {note}" for note in answer.notes)
 
 
@@ -110,11 +112,23 @@ def sentences(answer: Answer) -> Iterator[str]:
             yield f"Not modelled: {blocked} ({listed([it.job for it in answer.jobs if it.not_modelled == blocked])})."
     for shape in answer.shapes:
         yield shape_sentence(answer, answer.jobs[0], shape)
+    yield from delay_lines(answer)
     for what, sample in zip(_EMPTY, answer.empty or (), strict=False):
         ends = zip(raw_interval(sample, 0.9), (False, True), strict=True)
         span = " – ".join(short(answer, end, up=up) for end, up in ends)
         yield f"From {short(answer, quantile(sample, 0.5))} on {what} (median; 90 %: {span}; not calibrated)."
     yield from (f"Job {job} has no forecast: {why}." for job, why in answer.left_out.items())
+
+
+def delay_lines(answer: Answer) -> Iterator[str]:
+    """Yield which jobs start later because of windows and failures, if they were compared."""
+    compared = [(job, *job.delay) for job in answer.jobs if job.delay is not None]
+    later = [(job, delay) for job, delay, many in compared if many >= CLEARLY * answer.futures]
+    if compared:
+        jobs = f"{len(later)} of {counted(len(compared), 'job')} {'starts' if len(later) == 1 else 'start'}"
+        shown = listed([f"job {job.job} by {duration(delay)}" for job, delay in later[:5]])
+        found = f"{jobs} at least 1 min later than without windows and failures, in at least {percent(CLEARLY)} of the"
+        yield f"{found} futures{f': {shown} (median)' if later else ''}."
 
 
 def coverage_lines(answer: Answer) -> Iterator[str]:
@@ -175,12 +189,13 @@ def short(answer: Answer, wait: float, *, up: bool | None = None) -> str:
 def files(answer: Answer) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
     """Yield name, header and rows of the tables of a forecast; times in seconds from the moment on."""
     header = ["job", "cores", "limit", "waited", "median", *_ENDS, "calibrated", "pairs", "source", "requested"]
-    header += ["slurm", "not_modelled", "reason"]
+    header += ["slurm", "delay", "delayed", "not_modelled", "reason"]
     rows: list[list[Any]] = []
     for job in answer.jobs:
         both = [end for level in LEVELS for end in job.intervals[level]]
         times = [_cell(value) for value in (job.median, *both)]
-        more = [int(job.pairs > 0), job.pairs, job.source, _cell(job.requested), job.slurm, job.not_modelled]
+        more = [int(job.pairs > 0), job.pairs, job.source, _cell(job.requested), job.slurm]
+        more += [*(job.delay or (None, None)), job.not_modelled]
         rows.append([job.job, job.cores, job.limit, job.waited, *times, *more, job.remark])
     rows += [[job, *[None] * (len(header) - 2), why] for job, why in answer.left_out.items()]
     yield "forecast.csv", header, rows

@@ -307,14 +307,16 @@ def _without(quotation: Quoted) -> Iterator[str]:
 def _forecasts(quotation: Quoted) -> Iterator[str]:
     """Return the forecasts of the start."""
     notes: dict[str, list[str]] = {}
+    starts: dict[str, list[str]] = {}
     for policy, it in quotation.forecasts.items():
         answer = quotation[policy]
         if answer.refused_by is not None or _never(quotation, answer):
             continue
         first, *rest = forecast_text.sentences(replace(it, shapes=()))
-        yield " ".join([f"Under {policy}, {first[0].lower()}{first[1:]}", *rest])
+        starts.setdefault(" ".join([first[0].lower() + first[1:], *rest]), []).append(policy)
         for note in it.notes:
             notes.setdefault(note, []).append(policy)
+    yield from (f"Under {listed(policies)}, {start}" for start, policies in starts.items())
     for it in list(quotation.forecasts.values())[:1]:
         yield _text("forecast_state", it=it, horizon=duration(it.horizon))
     for note, policies in notes.items():

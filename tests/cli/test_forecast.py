@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,37 @@ def test_a_live_state_is_written_and_jobs_without_a_forecast_are_rows(tmp_path: 
     page = (out / "forecast.html").read_text()
     assert 'href="state.json"' in page
     assert "cluster: start times" in page
+
+
+SLURM_CONF = """ClusterName=c
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+PriorityType=priority/multifactor
+NodeName=n[1-3] CPUs=8 State=UNKNOWN
+PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
+"""
+
+
+def test_the_policy_slurm_uses_the_files_of_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = case("f05-live-state")
+    folder(tmp_path, given, **{"squeue.json": jobs_of(given)})
+    asked = ["forecast", "--live", str(tmp_path), "--timezone", "UTC", "--no-arrivals", "--futures", "19", "--json"]
+    assert main([*asked, "--policy", "slurm"]) == 2
+    assert "without new jobs or reservations of a live state: n2, n3, service; expected" in capsys.readouterr().err
+    nodes = tmp_path / "scontrol_node.txt"
+    nodes.write_text(re.sub(r"\bState=\S+", "State=IDLE", nodes.read_text()))
+    (tmp_path / "scontrol_reservation.txt").unlink()
+    assert main([*asked, "--policy", "slurm"]) == 2
+    assert f"{tmp_path / 'slurm.conf'}: does not exist; the policy slurm needs a copy" in capsys.readouterr().err
+    (tmp_path / "slurm.conf").write_text(SLURM_CONF)
+    found = []
+    for policy in ("slurm", f"slurm?conf={tmp_path / 'slurm.conf'}"):
+        assert main([*asked, "--policy", policy]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [it.pop("policy") for it in found][1].startswith("slurm")
+    assert found[0] == found[1]
+    assert len(found[0]["jobs"]) > 2
 
 
 def test_a_state_without_waiting_jobs_has_empty_tables(log: Path, tmp_path: Path) -> None:

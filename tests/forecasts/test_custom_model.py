@@ -49,7 +49,7 @@ def test_limits_as_run_times_give_the_forecast_by_requested_walltimes(engine: st
     assert (found.samples == found.samples[0]).all()
 
 
-def test_a_model_of_a_file_knows_nothing_later_than_the_moment() -> None:
+def test_a_model_of_a_file_gets_no_data_from_after_the_moment() -> None:
     log = busy_log()
     first = forecast(log, model=EXAMPLE)
     assert len({tuple(row) for row in first.samples.tolist()}) > 10

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,16 +122,14 @@ def test_local_times_are_those_of_the_zone_and_compressed_files_are_read(tmp_pat
         read_slurm_state(tmp_path)
 
 
-@pytest.mark.others
-def test_two_lists_of_a_real_cluster_give_the_same_state(others: Callable[[str], Path], tmp_path: Path) -> None:
-    logs = others("slurm/run-a/logs")
+def test_two_lists_of_a_real_cluster_give_the_same_state(run_a: Path, tmp_path: Path) -> None:
     found = []
-    for name, source in (("squeue.json.gz", "squeue.json.gz"), ("scontrol_job.txt", "scontrol_job_o.txt")):
+    for name, source in (("squeue.json.gz", "squeue.json.gz"), ("scontrol_job.txt.gz", "scontrol_job_o.txt.gz")):
         place = tmp_path / source
         place.mkdir()
-        (place / name).symlink_to(logs / source)
-        for other in ("scontrol_node.txt", "scontrol_reservation.txt"):
-            (place / other).symlink_to(logs / other)
+        (place / name).symlink_to(run_a / "logs" / source)
+        for other in ("scontrol_node.txt.gz", "scontrol_reservation.txt"):
+            (place / other).symlink_to(run_a / "logs" / other)
         found.append(json_of(read_slurm_state(place, timezone="UTC")))
     by_document, by_scontrol = found
     requeued = next(job for job in by_scontrol["waiting"] if job["job"] == "41501")
