@@ -61,9 +61,11 @@ class History:
     def of(cls, workload: Workload, start: IntArray, end: IntArray) -> History:
         """Return the jobs of a workload with a schedule in whole microseconds."""
         after = workload.labels.get("withdrawn", np.full(len(start), UNKNOWN))  # seconds after the submission
-        times = (workload.submit, workload.runtime, workload.estimate, start, end)
+        # A job waits at a whole second if it is submitted by then and starts later: these times are rounded up.
+        up, near = MICROSECOND - 1, MICROSECOND // 2
+        times = ((workload.submit, up), (workload.runtime, near), (workload.estimate, near), (start, up), (end, up))
         submit, run, limit, start, end = (
-            np.where(column >= NEVER, NEVER, (column + MICROSECOND // 2) // MICROSECOND) for column in times
+            np.where(column >= NEVER, NEVER, (column + more) // MICROSECOND) for column, more in times
         )
         user = workload.labels.get("user", np.full(len(submit), UNKNOWN, dtype=np.int64))
         limit = np.maximum(limit, 1)

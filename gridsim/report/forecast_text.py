@@ -27,6 +27,9 @@ _EMPTY = ("no job of the present queue waits", "no job waits at all")
 SIMILAR = """The simulation of the queue does not predict this site's starts better than the waits of similar jobs. \
 The forecast uses these waits."""
 
+WRONG_POLICY = """The simulation does not beat the waits of similar jobs: the policy of the site is missing, or the \
+simulated one is wrong."""
+
 
 def instant(answer: Answer, wait: float, *, up: bool | None = None, day: str = "%Y-%m-%d") -> str:
     """Return the moment after a wait, rounded up, down or to the nearest step, with the *day* on another day."""
@@ -258,11 +261,13 @@ def backtest_sentences(figures: dict[str, Any]) -> Iterator[str]:
     for baseline, name in BASELINES.items():
         skill, error = figures["skill"][baseline]
         compared = f"{100 * abs(skill):.0f} % ({100 * error:.0f}) {'lower' if skill > 0 else 'higher'} than"
-        if not abs(skill) >= 2 * error:
+        if not abs(skill) > 2 * error:
             yield f"There is no significant difference to the {name} (loss {losses[baseline]:.2f} h)."
         else:
             yield f"The loss is {compared} that of the {name} ({losses[baseline]:.2f} h)."
     if figures["by_futures"] < figures["tests"]:
         yield f"Waits of similar jobs were the source of {figures['tests'] - figures['by_futures']} of these forecasts."
+        if losses["futures"] >= losses["alike"]:
+            yield WRONG_POLICY
     if not 0.85 <= ninety["calibrated"] <= 0.96:
         yield "The coverage of the 90 % intervals is outside the goal of 85 to 96 %."

@@ -15,7 +15,8 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
-from gridsim.forecasts.answers import NewJob
+from gridsim.forecasts.answers import NewJob, forecaster_of
+from gridsim.forecasts.forecaster import Options
 from gridsim.forecasts.intervals import LEVELS
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
@@ -87,6 +88,15 @@ def test_a_second_forecast_uses_kept_pairs(monkeypatch: pytest.MonkeyPatch) -> N
     again = gs.forecast(log, **how)
     assert not made
     assert again.to_dict() == first.to_dict()
+
+
+def test_moments_of_a_log_with_fractions_of_seconds_are_those_at_which_the_job_waits() -> None:
+    log = busy_log()
+    shifted = np.sort(log.submit + np.random.default_rng(4).integers(1, MICROSECOND, len(log)))
+    found = forecaster_of(replace(log, submit=shifted), "easy", None, gs.Run(), Options(horizon=DAY))
+    questions = found.questions(0, AT, 200)
+    assert len(questions) == 200
+    assert all(row in found.state(at).waiting for at, row in questions)
 
 
 def test_a_job_that_is_not_submitted_yet_waits_behind_the_others() -> None:

@@ -15,10 +15,10 @@ from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
-from gridsim.options import Run
+from gridsim.options import Engine, Run
 from gridsim.simulation import simulate
 from gridsim.world import World
-from tests.forecasts.states import state_of
+from tests.forecasts.states import starts_from, state_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -81,18 +81,12 @@ def test_no_cold_start(policy: str, machine: str) -> None:
     whole = simulate(log, platform=platform, policy=policy, options=Run(engine="simpy")).record
     compared = 0
     for at in range(400, 5000, 900):
-        state = State.of(at, log.submit, whole.start_us, whole.end_us, whole.allocations)
-        state = state.with_past(log, whole.start_us, whole.end_us)
-        later = np.flatnonzero(log.submit > at * MICROSECOND)
-        jobs = state.workload(log, later, log.submit[later] - at * MICROSECOND)
-        rows = np.concatenate([state.running, state.waiting, later])
         in_python = policy == "easy++" or (machine != "16" and policy.startswith("moldable"))
-        for engine in ("simpy",) if in_python else ("simpy", "compiled"):
-            world = World(jobs, platform, policy, Run(engine=engine), max_jobs=0, beginning=state.beginning)
-            world.complete()
-            found = world.record().start_us
-            assert (found + np.where(found < NEVER, at * MICROSECOND, 0)).tolist() == whole.start_us[rows].tolist()
-            compared += len(state.waiting)
+        engines: tuple[Engine, ...] = ("simpy",) if in_python else ("simpy", "compiled")
+        for engine in engines:
+            found, expected, waiting = starts_from(at, whole, platform, policy, engine)
+            assert found == expected
+            compared += waiting
     assert compared > 50
 
 
