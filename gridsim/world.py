@@ -138,8 +138,10 @@ class World:
         InputError
             If the state is not possible, or the policy does not support windows that the state has.
         """
-        start, options = StartingPoint.of(state, default_limit), options or Run()
-        if start.windows:
+        options = options or Run()
+        on_nodes = options.failures is not None and options.failures.only_windows
+        start = StartingPoint.of(state, default_limit, on_nodes=on_nodes)
+        if start.windows or on_nodes:
             options = replace(options, failures=start.with_windows(options.failures))
         return cls(start.jobs, start.platform, policy, options, max_jobs=0, beginning=start.beginning)
 

@@ -14,6 +14,7 @@ from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, RunningJob, StateJob, WaitingJob
 from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.site_file.syntax import expanded
 from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.windows import AtBegin, Window
 from gridsim.model.workload import UNKNOWN, Workload
@@ -59,8 +60,10 @@ class StartingPoint:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, state: ClusterState, default_limit: int | None = None) -> StartingPoint:
+    def of(cls, state: ClusterState, default_limit: int | None = None, *, on_nodes: bool = False) -> StartingPoint:
         """Return the starting point of a state; jobs without a limit have *default_limit* (s), or the longest one.
+
+        The machine is one pool of cores; *on_nodes*, or if the state has windows, it is one node for each core.
 
         Raises
         ------
@@ -88,7 +91,7 @@ class StartingPoint:
             provenance={"clock": {"origin": at, "zone": "epoch"}},
         )
         submit = np.append(-elapsed, np.array(enters, dtype=np.int64)) * MICROSECOND
-        platform, places, windows = _machine(state, running)
+        platform, places, windows = _machine(state, running, on_nodes=on_nodes)
         base = [job.job.partition("_")[0] for job in jobs]  # numbers of arrays
         most = {str(job.array): (job.array, job.throttle) for job in waiting if job.array and job.throttle}
         conditions = {row: _conditions(row, jobs, base) for row in range(many, len(jobs))}
@@ -106,9 +109,27 @@ class StartingPoint:
         return cls(replace(workload, submit=submit, names=names), *given)
 
     def with_windows(self, failures: Failures | None) -> Failures:
-        """Return failures with the windows of the state in addition."""
+        """Return failures with the windows of the state in addition, whose nodes are the cores of those that are named.
+
+        Raises
+        ------
+        InputError
+            For a node that the state has not.
+        """
         failures = failures or Failures()
-        return replace(failures, windows=(*failures.windows, *self.windows))
+        cores: dict[str, list[str]] = {}
+        for group in next(self.platform.clusters()).nodes:
+            for core in group.names or ():
+                cores.setdefault(core.rpartition(".")[0], []).append(core)
+        named = []
+        for it in failures.windows:
+            texts = () if isinstance(it.nodes, int) else [text for text in it.nodes if text.upper() != "ALL"]
+            nodes = [node for text in texts for node in expanded(text)]
+            if unknown := [node for node in nodes if node not in cores]:
+                message = f"the state has no node '{unknown[0]}' that is up"
+                raise InputError(message, path=it.origin or None, field="nodes")
+            named.append(replace(it, nodes=[core for node in nodes for core in cores[node]]) if nodes else it)
+        return replace(failures, windows=(*named, *self.windows))
 
     def after(self, past: Workload, at: int) -> tuple[Workload, IntArray]:
         """Return the jobs behind those of a log, at its moment *at* (s), by submission, and their rows.
@@ -149,11 +170,11 @@ def _conditions(row: int, jobs: Sequence[StateJob], base: Sequence[str]) -> list
 
 
 def _machine(
-    state: ClusterState, running: Sequence[RunningJob]
+    state: ClusterState, running: Sequence[RunningJob], *, on_nodes: bool
 ) -> tuple[Platform, Sequence[Placement | None], tuple[Window, ...]]:
     """Return the machine without nodes that are down, the places of the running jobs, and the windows.
 
-    It is one pool of cores; with windows, one node for each core.
+    It is one pool of cores; with windows, or *on_nodes*, one node for each core.
     """
     up = [node for node in state.nodes if node.state != "down"]
     cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up}
@@ -168,7 +189,7 @@ def _machine(
         if within and end > 0:
             how: AtBegin = "requeue" if one.maintenance else "wait"
             windows.append(Window(within, begin, end, announced=0, at_begin=how, id=one.name))
-    if not windows:
+    if not windows and not on_nodes:
         return Platform.single(len(names)), [None] * len(running), ()
     number, places = {name: place for place, name in enumerate(names)}, []
     for job in running:

@@ -18,6 +18,7 @@ from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Progr
 from gridsim.forecasts.intervals import LEVELS, Calibration, uncalibrated
 from gridsim.forecasts.model import WEEK
 from gridsim.forecasts.state import Machine, State
+from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
 from gridsim.model.platform import Platform
@@ -148,7 +149,12 @@ def forecast(
     run_options = options or Run()
     asked = Options(futures, cast("int", horizon), seed, state, arrivals, custom_model(model))
     if isinstance(log, ClusterState):
-        start, asked = StartingPoint.of(log), replace(asked, source="recorded")
+        asked, failures = replace(asked, source="recorded"), run_options.failures
+        if failures is not None and failures.need_nodes and not failures.only_windows:
+            raise InputError(
+                "need nodes, and a live state is one pool of cores; expected --maintenance", field="failures"
+            )
+        start = StartingPoint.of(log, on_nodes=failures is not None and failures.only_windows)
         found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
     else:
         log = jobs_of(log, [make_policy(policy)])
@@ -214,8 +220,12 @@ def _of_log(earlier: Forecaster, at: float | None, new: NewJob | None, options: 
     if new is not None and not new.walltime > 0:
         raise InputError(f"is {new.walltime:g} s; expected a time above 0", field="walltime")
     forecaster = earlier if new is None else earlier.with_job(new, moment)
-    forecaster = replace(forecaster, machine=forecaster.machine._replace(options=options))
-    state = forecaster.state(moment)
+    state, platform = forecaster.state(moment), forecaster.machine.platform
+    on_nodes = any(cluster.nodes for cluster in platform.clusters())
+    if options.failures is not None and options.failures.only_windows and not on_nodes:
+        cores = max(platform.cores, forecaster.busy(state))
+        platform = Platform.of_nodes([NodeGroup(group="cores", count=cores, capacity={"cores": 1})])
+    forecaster = replace(forecaster, machine=Machine(platform, forecaster.machine.policy, options))
     overfull = "the running jobs hold more cores than the machine has, which is enlarged here"
     ids = [str(number) for number in forecaster.log.job[state.waiting].tolist()]
     ids = ids if new is None else [*ids[:-1], "the new job"]
@@ -237,7 +247,7 @@ def _of_state(
         pool, plain = Platform.single(start.platform.cores), replace(run_options, failures=None)
         earlier = forecaster_of(history, machine.policy, pool, plain, options)
         past, ended = replace(history, reactions=None), earlier.end <= at * MICROSECOND
-    if start.windows:
+    if start.windows or run_options.failures is not None:
         windows = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
         failures = replace(start, windows=tuple(windows)).with_windows(run_options.failures)
         machine = machine._replace(options=replace(run_options, failures=failures))

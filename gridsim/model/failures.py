@@ -268,6 +268,11 @@ class Failures:
         """True if anything but the checkpoints of jobs is defined."""
         return self.checkpoints is None or bool(self.trace or self.models or self.origin or self.windows or self.spares)
 
+    @property
+    def only_windows(self) -> bool:
+        """True if windows are defined, and no failures or spare nodes; one node for each core suffices then."""
+        return bool(self.windows) and not (self.trace or self.models or self.origin or self.spares)
+
     def mtbf(self, machines: Machines) -> float:
         """Return the mean time between failures of one node, s; infinite without failures.
 

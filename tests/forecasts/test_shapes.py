@@ -83,3 +83,12 @@ def test_a_maintenance_of_the_logs_clock_delays_the_jobs_that_reach_into_it() ->
     later = gs.forecast(small_queue(), platform=platform, options=options, **how)
     assert later.jobs[0].median >= 4990 > free.jobs[0].median
     assert len(later.jobs) == len(free.jobs) == 3
+
+
+def test_a_maintenance_of_a_pool_of_cores_is_that_of_one_node_for_each_core() -> None:
+    options = Run(failures=Failures(windows=[Window(["ALL"], 110, 5000, announced=0)]))
+    how: dict[str, Any] = {"at": 10, "futures": 19, "arrivals": False, "calibrate": False, "horizon": 2 * DAY}
+    pool = gs.forecast(small_queue(), options=options, **how)
+    nodes = gs.forecast(small_queue(), platform=read_platform("8x1"), options=options, **how)
+    assert np.array_equal(pool.samples, nodes.samples)
+    assert pool.samples.min() >= 4990

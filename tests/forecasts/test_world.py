@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import gridsim as gs
 from gridsim.entities.starting_point import StartingPoint
+from gridsim.errors import InputError
 from gridsim.forecasts.state import State
+from gridsim.model.cluster_state import ClusterState, StateNode, WaitingJob
+from gridsim.model.failures import FailureModel, Failures
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform
 from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.windows import Window
 from gridsim.model.workload import Workload
 from gridsim.options import Engine, Run
 from gridsim.simulation import simulate
@@ -106,3 +112,28 @@ def test_running_jobs_end_as_before_under_policies_that_plan(policy: str) -> Non
         assert many
         assert (found.end_us[:many] + at * MICROSECOND).tolist() == whole.end_us[state.running].tolist()
         assert (found.start_us[many:] < NEVER).all()
+
+
+def test_a_maintenance_of_a_live_state_delays_the_jobs_on_its_nodes() -> None:
+    """Two nodes of 4 cores; the only job waits for both, or for one of them."""
+    base = {"user": "u", "account": "", "partition": "p", "qos": "", "features": "", "reservation": "", "memory": 0}
+    base |= {"gpus": {}, "licences": {}, "nodes": 1, "limit": 600}
+    more = {"kind": "queued", "reason": "Priority", "priority": 1, "submit": 900, "eligible": None, "after": ()}
+    more |= {"any_one": False, "array": None, "throttle": None, "required": (), "excluded": ()}
+    how: dict[str, Any] = {"memory": 1, "gpus": {}, "features": (), "partitions": ("p",), "weight": 1, "state": "up"}
+    nodes = tuple(StateNode(node=name, cores=4, **how) for name in ("n1", "n2"))
+    options = Run(failures=Failures(windows=[Window(["n2"], 100, 5000, announced=0)]))
+    for cores, start in ((8, 5000), (4, 0)):
+        state = ClusterState(1000, (), (WaitingJob(job="1", cores=cores, **base, **more),), nodes)  # type: ignore[arg-type]
+        world = World.from_state(state, "easy", options)
+        world.run()
+        assert world.record().start_us.tolist() == [start * MICROSECOND]
+        found = gs.forecast(state, options=options, futures=19, arrivals=False, compare_without=True)
+        assert found.jobs[0].median == start
+        assert found.jobs[0].delay == (start, 19 * (start > 0))
+    for failures, message in (
+        (Failures(windows=[Window(["n3"], 0, 9)]), "no node 'n3' that is up"),
+        (Failures(models=[FailureModel(mtbf=9.0, mttr=1.0)]), "a live state is one pool of cores"),
+    ):
+        with pytest.raises(InputError, match=message):
+            gs.forecast(state, options=Run(failures=failures), futures=19, arrivals=False)
