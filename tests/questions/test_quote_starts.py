@@ -81,7 +81,7 @@ def test_a_job_that_starts_at_once_is_reported() -> None:
     jobs = gs.Workload.from_columns(submit=[0], runtime=[10], cores=[1], cores_stated=4)
     found = gs.quote(jobs, at=5, cores=2, walltime=10, policies=["easy", "fcfs"])
     assert [it.jobs[0].median for it in found.forecasts.values()] == [0.0, 0.0]
-    assert "Under easy, the new job starts now." in sentences(found)
+    assert "Under easy and fcfs, the new job starts now." in sentences(found)
 
 
 def test_a_policy_without_a_forecast_is_named() -> None:
