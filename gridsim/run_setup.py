@@ -98,9 +98,7 @@ def set_up(
     if saving is not None and saving.requeue_estimate == "remaining":
         known = _with_own_estimates(known)
     requests = Requests(known, rank=_ranks(workload, platform, tick), spare=0 if closed else max_jobs, moves=moves)
-    if classes_of(requests) is not None and is_own(policy) and not attribute_of(policy, "orders_classes"):
-        message = f"classes of jobs are not supported by {name_of(policy)}; expected for example easy or conservative"
-        raise InputError(message, path=workload.provenance.get("source"), field=PRIORITY)
+    _check_classes(requests, workload, policy)
     outcome = _outcome_of(requests, known, several=saving is not None)
     with _naming_source(workload):
         dated = with_clock(policy, workload)
@@ -145,6 +143,13 @@ def set_up(
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns, beginning)
     return Setup(workload, platform, policy, options, tick, *made)
+
+
+def _check_classes(requests: Requests, workload: Workload, policy: Any) -> None:
+    """Raise an error for jobs with classes under a policy of gridsim that has none."""
+    if classes_of(requests) is not None and is_own(policy) and not attribute_of(policy, "orders_classes"):
+        message = f"classes of jobs are not supported by {name_of(policy)}; expected for example easy or conservative"
+        raise InputError(message, path=workload.provenance.get("source"), field=PRIORITY)
 
 
 def _with_own_estimates(workload: Workload) -> Workload:
