@@ -128,7 +128,7 @@ class JobsProgress(_Bars):
     runs : int
         Expected number of runs.
     what : str
-        What is counted.
+        Noun of the things that are counted.
     """
 
     def __init__(self, total: int | None = None, runs: int = 1, what: str = "jobs") -> None:

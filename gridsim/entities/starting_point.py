@@ -13,7 +13,7 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, RunningJob, StateJob, WaitingJob
 from gridsim.model.failures import Failures
-from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.platform import Platform
 from gridsim.model.site_file.syntax import expanded
 from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.windows import AtBegin, Window
@@ -22,6 +22,9 @@ from gridsim.policy.protocols import Placement
 
 LEAST_LEFT = 30 * MICROSECOND
 """Remaining limit of a job that has reached or exceeded its limit (Slurm checks limits about every 30 s)."""
+
+MOST_CORES = 2_000_000
+"""Largest number of cores of a state with windows, each of which is a node of the run."""
 
 _LABELS = ("user", "account", "partition", "qos")
 _WHY = {"held": "held; starts after its release at the earliest", "never": ""}
@@ -48,7 +51,7 @@ class StartingPoint:
     left_out : mapping of str to str
         Jobs without a forecast, with the reason.
     notes : tuple of str
-        What is not modelled.
+        Assumptions, and features that are not modelled.
     """
 
     jobs: Workload
@@ -117,18 +120,15 @@ class StartingPoint:
             For a node that the state has not.
         """
         failures = failures or Failures()
-        cores: dict[str, list[str]] = {}
-        for group in next(self.platform.clusters()).nodes:
-            for core in group.names or ():
-                cores.setdefault(core.rpartition(".")[0], []).append(core)
-        named = []
+        groups, named = next(self.platform.clusters()).nodes, []
+        node_of = {core: core.rpartition(".")[0] for group in groups for core in group.names or ()}
+        known = {*node_of.values()}
         for it in failures.windows:
             texts = () if isinstance(it.nodes, int) else [text for text in it.nodes if text.upper() != "ALL"]
-            nodes = [node for text in texts for node in expanded(text)]
-            if unknown := [node for node in nodes if node not in cores]:
-                message = f"the state has no node '{unknown[0]}' that is up"
-                raise InputError(message, path=it.origin or None, field="nodes")
-            named.append(replace(it, nodes=[core for node in nodes for core in cores[node]]) if nodes else it)
+            nodes = {node for text in texts for node in expanded(text)}
+            if lost := sorted(nodes - known):
+                raise InputError(f"the state has no node '{lost[0]}' that is up", path=it.origin or None, field="nodes")
+            named.append(replace(it, nodes=[core for core in node_of if node_of[core] in nodes]) if nodes else it)
         return replace(failures, windows=(*named, *self.windows))
 
     def after(self, past: Workload, at: int) -> tuple[Workload, IntArray]:
@@ -176,21 +176,24 @@ def _machine(
 
     It is one pool of cores; with windows, or *on_nodes*, one node for each core.
     """
-    up = [node for node in state.nodes if node.state != "down"]
-    cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up}
-    names, held = [name for each in cores.values() for name in each], sum(job.cores for job in running)
-    if held > len(names):
-        message = f"has running jobs on {held} cores, but nodes with {len(names)}; expected at most what the nodes have"
+    up = {node.node: node for node in state.nodes if node.state != "down"}
+    total, held = sum(node.cores for node in up.values()), sum(job.cores for job in running)
+    if held > total:
+        message = f"has running jobs on {held} cores, but nodes with {total}; expected at most what the nodes have"
         raise InputError(message, field="nodes")
-    windows = [Window(tuple(cores[node.node]), 0, kind="drain") for node in up if node.state == "no new jobs"]
-    for one in state.reservations:
+    reserved = [it for it in state.reservations if (it.end is None or it.end > state.at) and up.keys() & {*it.nodes}]
+    if not (reserved or on_nodes or any(node.state == "no new jobs" for node in up.values())):
+        return Platform.single(total), [None] * len(running), ()
+    if total > MOST_CORES:
+        raise InputError(f"have {total} cores; with windows, expected at most {MOST_CORES}", field="nodes")
+    cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up.values()}
+    names = [name for each in cores.values() for name in each]
+    windows = [Window(tuple(cores[name]), 0, kind="drain") for name, node in up.items() if node.state == "no new jobs"]
+    for one in reserved:
         within = [core for name in one.nodes for core in cores.get(name, ())][: one.cores]
         begin, end = max(one.start - state.at, 0), np.inf if one.end is None else float(one.end - state.at)
-        if within and end > 0:
-            how: AtBegin = "requeue" if one.maintenance else "wait"
-            windows.append(Window(within, begin, end, announced=0, at_begin=how, id=one.name))
-    if not windows and not on_nodes:
-        return Platform.single(len(names)), [None] * len(running), ()
+        how: AtBegin = "requeue" if one.maintenance else "wait"
+        windows.append(Window(within, begin, end, announced=0, at_begin=how, id=one.name))
     number, places = {name: place for place, name in enumerate(names)}, []
     for job in running:
         own = [cores[name] for name in job.on if name in cores]
@@ -203,5 +206,4 @@ def _machine(
         ones = [1] * len(taken)
         places.append(Placement([number[name] for name in taken], {"cores": ones}, (), ones))
     group = NodeGroup(group="cores", count=len(names), capacity={"cores": 1}, names=tuple(names))
-    cluster: Any = ClusterSpec("cluster", len(names), nodes=(group,))
-    return Platform(RouterSpec("cluster-root", (cluster,))), places, tuple(windows)
+    return Platform.of_nodes([group]), places, tuple(windows)

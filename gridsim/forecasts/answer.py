@@ -130,7 +130,7 @@ class Answer:
     left_out : mapping of str to str
         Jobs without a forecast, with the reason.
     notes : sequence of str
-        What is assumed, and what is not modelled.
+        Assumptions, and features that are not modelled.
     futures, horizon, seed : int
         Number of futures, horizon (s) and seed.
     samples : (k, n) float64

@@ -14,9 +14,9 @@ from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import EARLIER, Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.custom_model import custom_model
-from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Options, Progress, Source, shapes_of
+from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Progress, shapes_of
 from gridsim.forecasts.intervals import LEVELS, Calibration, uncalibrated
-from gridsim.forecasts.model import WEEK
+from gridsim.forecasts.model import WEEK, Options, Source
 from gridsim.forecasts.state import Machine, State
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, WaitingJob

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError, call, name_of, policy_error
 from gridsim.forecasts.history import History
-from gridsim.forecasts.model import Future, FutureModel, Jobs
+from gridsim.forecasts.model import Future, FutureModel, Options
 from gridsim.forecasts.state import State
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.registry import make
@@ -79,16 +78,6 @@ class Drawn(NamedTuple):
     arrival_run: IntArray
 
 
-@dataclass(frozen=True)
-class Draws:
-    """A custom model, the number of futures, their seed, and whether arrivals are kept."""
-
-    model: Any
-    futures: int
-    seed: int
-    arrivals: bool
-
-
 def custom_model(what: Any) -> Any:
     """Return the object of a custom model, from ``file.py:Class``; an object, or None, is returned unchanged.
 
@@ -114,9 +103,10 @@ class CustomModel(FutureModel):
         If the model fails, or returns values that are not possible.
     """
 
-    def __init__(self, history: History, at: int, horizon: int, jobs: Jobs, known: KnownJobs, draws: Draws) -> None:
-        super().__init__(history, at, horizon, jobs)
-        self._draws = [self._drawn(k, known, draws) for k in range(draws.futures)]
+    def __init__(self, history: History, state: State, options: Options) -> None:
+        super().__init__(history, state.at, options.horizon, state.jobs(history))
+        known = KnownJobs.of(history, state)
+        self._draws = [self._drawn(k, known, options) for k in range(options.futures)]
 
     @property
     def keys(self) -> list[tuple[int, int]]:
@@ -136,12 +126,13 @@ class CustomModel(FutureModel):
         drawn = self._draws[k]
         return Future(drawn.run, [(0, k)], drawn.arrival_run, k)
 
-    def _drawn(self, k: int, known: KnownJobs, draws: Draws) -> Drawn:
+    def _drawn(self, k: int, known: KnownJobs, options: Options) -> Drawn:
         """Return a future with checked values, its arrivals in order."""
-        rng = np.random.default_rng(np.random.SeedSequence([draws.seed, self.at, k]))
-        answer = call(draws.model, "future", known, self.at, self.horizon, rng)
+        rng = np.random.default_rng(np.random.SeedSequence([options.seed, self.at, k]))
+        model = options.model
+        answer = call(model, "future", known, self.at, self.horizon, rng)
         if not isinstance(answer, tuple) or len(answer) != len(Drawn._fields):
-            raise policy_error(draws.model, f"returns a {type(answer).__name__}; expected a Drawn or its four columns")
+            raise policy_error(model, f"returns a {type(answer).__name__}; expected a Drawn or its four columns")
         arrivals = np.size(answer[1])
         bounds: dict[str, tuple[int, Any, int]] = {
             "run": (len(self.jobs.limit), self.jobs.elapsed + 1, MOST),
@@ -149,8 +140,8 @@ class CustomModel(FutureModel):
             "after": (arrivals, 1, self.horizon),
             "arrival_run": (arrivals, 1, MOST),
         }
-        drawn = Drawn(*(checked(it, name, *bounds[name], draws.model) for name, it in zip(bounds, answer, strict=True)))
-        order = np.argsort(drawn.after, kind="stable")[: None if draws.arrivals else 0]
+        drawn = Drawn(*(checked(it, name, *bounds[name], model) for name, it in zip(bounds, answer, strict=True)))
+        order = np.argsort(drawn.after, kind="stable")[: None if options.arrivals else 0]
         return Drawn(drawn.run, *(it[order] for it in drawn[1:]))
 
 
@@ -164,7 +155,7 @@ def checked(values: Any, name: str, size: int, least: int | IntArray, most: int,
     """
     try:
         column: npt.NDArray[np.float64] = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise policy_error(model, f"returns '{name}' that is not numeric; expected {size} numbers") from error
     if column.shape != (size,):
         raise policy_error(model, f"returns '{name}' of shape {column.shape}; expected {size} numbers")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,10 +16,10 @@ import numpy as np
 from gridsim.checkpoint import read_checkpoint, write_checkpoint
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import EARLIER, Shape
-from gridsim.forecasts.custom_model import CustomModel, Draws, KnownJobs
+from gridsim.forecasts.custom_model import CustomModel
 from gridsim.forecasts.history import History, Waits
 from gridsim.forecasts.intervals import Pair, quantile
-from gridsim.forecasts.model import WEEK, WEEKS, FutureModel
+from gridsim.forecasts.model import WEEK, WEEKS, FutureModel, Options
 from gridsim.forecasts.state import FutureRuns, Machine, State
 from gridsim.model import dates
 from gridsim.model.demand import Demand, Demands
@@ -43,7 +42,6 @@ PARTS = (1.0, 0.75, 0.5, 0.25)
 """Parts of the cores and of the limit of the shapes that are tried by default."""
 
 
-Source = Literal["simulated", "recorded"]
 Ask = Literal["new", "pending"]
 Question = tuple[int, int]
 """A moment, s, and the row of the job in question."""
@@ -64,48 +62,13 @@ class NewJob(NamedTuple):
     labels : mapping of str to int
         Its labels, by numbers of the workload.
     demand : Demand, optional
-        What it requests of nodes and pools.
+        Its request of nodes and pools.
     """
 
     cores: int
     walltime: float
     labels: Mapping[str, int]
     demand: Demand | None = None
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of forecasts.
-
-    Attributes
-    ----------
-    futures, horizon, seed : int
-        Number of futures, their length (s), and the seed.
-    source : {"simulated", "recorded"}, optional
-        Origin of states and true starts; by default recorded if the log has starts.
-    arrivals : bool
-        Whether later jobs arrive.
-    model : object, optional
-        A custom model of the future; by default arrivals of earlier weeks and run times of similar jobs.
-    """
-
-    futures: int = 99
-    horizon: int = WEEK
-    seed: int = 1
-    source: Source | None = None
-    arrivals: bool = True
-    model: Any = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("futures", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"is {value}; expected a whole number from {least}", field=name)
-        if not 3600 <= self.horizon < math.inf:
-            raise InputError(f"is {self.horizon:g} s; expected at least 1 h", field="horizon")
-        object.__setattr__(self, "horizon", int(self.horizon))
-        if self.source not in (None, "simulated", "recorded"):
-            raise InputError(f"is '{self.source}'; expected simulated or recorded", field="state")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +166,11 @@ class Forecaster:
             machine = machine._replace(options=replace(machine.options, failures=failures))
         if self.overfull(state):
             machine = machine._replace(platform=type(machine.platform).single(self.busy(state)))
-        parts = self.history, state.at, asked.horizon, state.jobs(self.history)
         if asked.model is None:
-            model = FutureModel(*parts, arrivals=asked.arrivals)
+            jobs = state.jobs(self.history)
+            model = FutureModel(self.history, state.at, asked.horizon, jobs, arrivals=asked.arrivals)
         else:
-            draws = Draws(asked.model, asked.futures, asked.seed, asked.arrivals)
-            model = CustomModel(*parts, KnownJobs.of(self.history, state), draws)
+            model = CustomModel(self.history, state, asked)
         return FutureRuns(self.log, state, model, machine, self.moments)
 
     def sample(self, state: State, asked: Sequence[int], futures: Iterable[int] | None = None) -> FloatArray:

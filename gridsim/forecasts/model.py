@@ -5,14 +5,19 @@ Times are whole seconds. Nothing that became known after the moment is read (spe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gridsim.errors import InputError
 from gridsim.forecasts.history import History, drawn
 from gridsim.model.time import FloatArray, IntArray
+
+Source = Literal["simulated", "recorded"]
 
 WEEK = 7 * 86_400
 WEEKS = 10
@@ -20,6 +25,41 @@ WEEKS = 10
 
 DEPENDENCE = 0.5
 """Probability with which a job shares the uniform of its user and limit."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of forecasts.
+
+    Attributes
+    ----------
+    futures, horizon, seed : int
+        Number of futures, their length (s), and the seed.
+    source : {"simulated", "recorded"}, optional
+        Origin of states and true starts; by default recorded if the log has starts.
+    arrivals : bool
+        Whether later jobs arrive.
+    model : object, optional
+        A custom model of the future; by default arrivals of earlier weeks and run times of similar jobs.
+    """
+
+    futures: int = 99
+    horizon: int = WEEK
+    seed: int = 1
+    source: Source | None = None
+    arrivals: bool = True
+    model: Any = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("futures", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"is {value}; expected a whole number from {least}", field=name)
+        if not 3600 <= self.horizon < math.inf:
+            raise InputError(f"is {self.horizon:g} s; expected at least 1 h", field="horizon")
+        object.__setattr__(self, "horizon", int(self.horizon))
+        if self.source not in (None, "simulated", "recorded"):
+            raise InputError(f"is '{self.source}'; expected simulated or recorded", field="state")
 
 
 class Jobs(NamedTuple):

@@ -16,8 +16,8 @@ from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
 from gridsim.forecasts.answers import NewJob, forecaster_of
-from gridsim.forecasts.forecaster import Options
 from gridsim.forecasts.intervals import LEVELS
+from gridsim.forecasts.model import Options
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 from gridsim.policy.presets import policy as make_policy

@@ -13,7 +13,7 @@ import gridsim as gs
 from gridsim.errors import InputError, PolicyError
 from gridsim.forecasts.answers import forecaster_of
 from gridsim.forecasts.custom_model import Drawn, KnownJobs, custom_model
-from gridsim.forecasts.forecaster import Options
+from gridsim.forecasts.model import Options
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.failures import FailureModel, Failures
 from gridsim.model.time import MICROSECOND
@@ -89,6 +89,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "three columns": ((1, 2, 3), "returns a tuple"),
     "too short": (lambda run: (run[:-1], [], [], []), "returns 'run' of shape"),
     "no numbers": (lambda run: (run, ["a"], [1], [1]), "returns 'like' that is not numeric"),
+    "too large for a float": (lambda run: (run, [0], [10**400], [1]), "returns 'after' that is not numeric"),
     "not a number": (lambda run: (np.where(run > 0, np.nan, run), [], [], []), "returns nan as 'run' number 0"),
     "already over": (lambda run: (run * 0 + 1, [], [], []), "as 'run' number 0; expected"),
     "later job": (lambda run: (run, [10**6], [1], [1]), "returns 1e+06 as 'like' number 0; expected 0 to"),

@@ -10,7 +10,8 @@ import pytest
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.forecasts.answers import forecaster_of
-from gridsim.forecasts.forecaster import PARTS, Options, shapes_of
+from gridsim.forecasts.forecaster import PARTS, shapes_of
+from gridsim.forecasts.model import Options
 from gridsim.model.failures import Failures
 from gridsim.model.platform_file import read_platform
 from gridsim.model.windows import Window

@@ -14,7 +14,7 @@ import gridsim as gs
 from gridsim.entities.starting_point import StartingPoint
 from gridsim.errors import InputError
 from gridsim.forecasts.state import State
-from gridsim.model.cluster_state import ClusterState, StateNode, WaitingJob
+from gridsim.model.cluster_state import ClusterState, RunningJob, StateNode, WaitingJob
 from gridsim.model.failures import FailureModel, Failures
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import read_platform
@@ -137,3 +137,27 @@ def test_a_maintenance_of_a_live_state_delays_the_jobs_on_its_nodes() -> None:
     ):
         with pytest.raises(InputError, match=message):
             gs.forecast(state, options=Run(failures=failures), futures=19, arrivals=False)
+
+
+def test_a_damaged_number_of_cores_is_an_error_where_each_core_is_a_node() -> None:
+    how: dict[str, Any] = {"memory": 1, "gpus": {}, "features": (), "partitions": ("p",), "weight": 1}
+    for state in ("up", "no new jobs"):
+        node = StateNode(node="n1", cores=2_000_000_000, state=state, **how)  # type: ignore[arg-type]
+        if state == "up":
+            assert StartingPoint.of(ClusterState(1000, nodes=(node,))).platform.cores == node.cores
+            continue
+        with pytest.raises(InputError, match="have 2000000000 cores; with windows, expected at most 2000000"):
+            StartingPoint.of(ClusterState(1000, nodes=(node,)))
+
+
+def test_a_draining_node_takes_no_new_jobs_on_the_cores_that_its_jobs_leave() -> None:
+    """Node n1 drains and runs a job on 3 of its 4 cores; the waiting job needs more cores than n2 has."""
+    base: dict[str, Any] = {"user": "u", "account": "", "partition": "p", "qos": "", "features": "", "reservation": ""}
+    base |= {"memory": 0, "gpus": {}, "licences": {}, "nodes": 1, "limit": 600}
+    how: dict[str, Any] = {"cores": 4, "memory": 1, "gpus": {}, "features": (), "partitions": ("p",), "weight": 1}
+    nodes = (StateNode(node="n1", state="no new jobs", **how), StateNode(node="n2", state="up", **how))
+    running = RunningJob(job="1", cores=3, start=900, elapsed=100, stopped=False, on=("n1",), **base)
+    start = StartingPoint.of(ClusterState(1000, (running,), (), nodes))
+    (window,) = start.windows
+    assert list(window.nodes) == ["n1.0", "n1.1", "n1.2", "n1.3"]  # type: ignore[arg-type]
+    assert list(start.beginning.running[0][1].node) == [0, 1, 2]  # type: ignore[union-attr]

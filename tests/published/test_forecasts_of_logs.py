@@ -15,7 +15,7 @@ import pytest
 
 import gridsim as gs
 from gridsim.forecasts.answers import forecaster_of
-from gridsim.forecasts.forecaster import Options
+from gridsim.forecasts.model import Options
 from gridsim.model.time import MICROSECOND, seconds, to_us
 from gridsim.policy.site_policy import machine
 from gridsim.report.forecast_text import WRONG_POLICY, backtest_sentences
