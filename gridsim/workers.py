@@ -230,7 +230,9 @@ class Workers:
             if self._preload is not None and context.get_start_method() == "fork":
                 self._preload()
             self._heard = context.SimpleQueue()
-            given = (self._heard, self._share, self._prepare)
+            # Forks have the objects; other processes import classes of plain files from these files.
+            share = self._share if context.get_start_method() == "fork" else packed(self._share)
+            given = self._heard, share, self._prepare
             self._processes = Processes(self.count, context=context, prepare=_ready, given=given)
             self._processes.submit(_nothing)  # forks are made now, before this process has other threads
         return self
@@ -262,9 +264,8 @@ class Workers:
         progress : callable, optional
             Called with the progress of *work*, which has its own parameter ``progress``, while a result is awaited.
         """
-        here = _Here(
-            partial(work, *args, **more, **({} if progress is None else {"progress": self._hearing(progress)}))
-        )
+        hearing: dict[str, Any] = {} if progress is None else {"progress": self._hearing(progress)}
+        here = _Here(partial(work, *args, **more, **hearing))
         if self._processes is None:
             return here
         sent = [*args, *more.values()]
@@ -401,8 +402,8 @@ class _Desk:
     share: tuple[Any, ...] = ()
 
 
-def _ready(heard: Any, share: tuple[Any, ...], prepare: Callable[[Callable[[str], None]], None] | None) -> None:
-    _Desk.heard, _Desk.share = heard, share
+def _ready(heard: Any, share: Any, prepare: Callable[[Callable[[str], None]], None] | None) -> None:
+    _Desk.heard, _Desk.share = heard, unpacked(share) if isinstance(share, bytes) else share
     if prepare is not None:
         prepare(lambda text: heard.put((None, (text,))))
 

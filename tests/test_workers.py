@@ -171,3 +171,18 @@ def test_a_class_of_a_plain_file_is_named_by_its_file(tmp_path: Path) -> None:
     assert str(file).encode() in text
     assert b"gridsim_plugin" not in text  # a module that is unknown to other processes
     assert type(unpacked(text)) is type(made)
+
+
+def test_a_shared_object_of_a_plain_file_is_known_to_processes_that_are_no_copies(tmp_path: Path) -> None:
+    """A second thread, as in a notebook, rules out forks."""
+    file = tmp_path / "narrowest.py"
+    file.write_text("class Narrowest:\n    size = 7\n")
+    made, stop = registry.make("ordering", f"{file}:Narrowest"), threading.Event()
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    try:
+        with crew(2, share=(made,)) as workers:
+            assert workers.submit(getattr, made, "size").result() == 7
+    finally:
+        stop.set()
+        other.join()
