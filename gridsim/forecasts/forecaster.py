@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from gridsim.forecasts.model import WEEK, WEEKS, FutureModel, Options
 from gridsim.forecasts.state import FutureRuns, Machine, State
 from gridsim.model import dates
 from gridsim.model.demand import Demand, Demands
+from gridsim.model.random_streams import stream
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import when
@@ -241,7 +243,9 @@ class Forecaster:
         similar = self._waits.similar(row, at, max(0, waited - self._reaction))
         return Pair(at, wait, np.sort(sample), similar, requested, self._waits.last(at, waited))
 
-    def questions(self, first: float, last: float, most: int, ask: Ask = "new") -> list[Question]:
+    def questions(
+        self, first: float, last: float, most: int, ask: Ask = "new", *, fixed: bool = False
+    ) -> list[Question]:
         """Return moments in an interval: submissions of jobs that wait, or moments with one of the jobs that wait then.
 
         Parameters
@@ -249,24 +253,26 @@ class Forecaster:
         first, last : float
             The interval, s; both ends belong to it.
         most : int
-            Number of moments, evenly spaced.
+            Largest number of moments.
         ask : {"new", "pending"}
             Jobs at their submission, or one that waits already, drawn at each of evenly spaced moments.
+        fixed : bool
+            Whether the moments do not depend on the interval, so that those of overlapping intervals are the same.
         """
-        history = self.history
+        marks, history = _fixed if fixed else _spread, self.history
         if first > last:
             return []
         if ask == "pending":
-            moments = np.linspace(first, last, most).astype(np.int64)
-            rng = np.random.default_rng(self.options.seed)
-            found = [(int(at), self.state(int(at)).waiting) for at in moments]
-            return [(at, int(rng.choice(rows))) for at, rows in found if len(rows)]
+            moments = marks(math.ceil(first), math.floor(last), most).tolist()
+            found = ((at, self.state(at).waiting) for at in moments)
+            drawn = (stream(self.options.seed, "forecasts", at) for at in moments)
+            return [(at, int(rng.choice(rows))) for (at, rows), rng in zip(found, drawn, strict=True) if len(rows)]
         stays = (history.start - history.submit > self._reaction) & (history.left - history.submit > self._reaction)
-        at = history.submit + self._reaction
-        known = (history.start < NEVER) | (history.left >= NEVER)
-        rows = np.flatnonzero(stays & known & (at >= first) & (at <= last))
-        chosen = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.int64))]
-        return [(int(at[row]), int(row)) for row in chosen]
+        rows = np.flatnonzero(stays & ((history.start < NEVER) | (history.left >= NEVER)))
+        at = history.submit[rows] + self._reaction
+        low, high = np.searchsorted(at, [math.ceil(first), math.floor(last) + 1]).tolist()
+        chosen = marks(low, high - 1, most)
+        return list(zip(at[chosen].tolist(), rows[chosen].tolist(), strict=True))
 
     def pairs(
         self, questions: Sequence[Question], workers: int | Workers = 1, progress: Progress | None = None
@@ -285,29 +291,62 @@ class Forecaster:
             warnings.warn(f"{path} is damaged; the earlier forecasts are made again", stacklevel=2)
         new = [question for question in questions if question not in kept]
         parts = [new[first : first + _PART] for first in range(0, len(new), _PART)]
-        with crew(workers, share=(many := replace(self, moments=len(new)),)) as hands:
-            answers = [hands.submit(_pairs_of, many, part) for part in parts]
-            for number, (part, answer) in enumerate(zip(parts, answers, strict=True)):
-                kept |= zip(part, answer.result(), strict=True)
-                if progress is not None:
-                    progress(number * _PART + len(part), len(new))
-        if new and path is not None:
-            try:
-                write_checkpoint(path, key, kept)
-            except OSError as error:
-                warnings.warn(f"{path} cannot be written ({error.strerror}); the next forecast repeats", stacklevel=2)
+        try:
+            with crew(workers, share=(many := replace(self, moments=len(new)),)) as hands:
+                answers = [hands.submit(_pairs_of, many, part) for part in parts]
+                for number, (part, answer) in enumerate(zip(parts, answers, strict=True)):
+                    kept |= zip(part, answer.result(), strict=True)
+                    if progress is not None:
+                        progress(number * _PART + len(part), len(new))
+        finally:  # also those that were made before an interruption
+            if path is not None and new and new[0] in kept:
+                _keep(path, key, kept)
         return [kept[question] for question in questions]
 
     def calibrating(self, at: int, ask: Ask = "new") -> list[Question]:
-        """Return the earlier moments that calibrate a forecast; their truth is known by then."""
+        """Return the earlier moments that calibrate a forecast; their truth is known by then.
+
+        Those of a later forecast are mostly the same, and are kept.
+        """
         last = at - self.options.horizon
         begin = int(self.history.submit[0]) + WEEK if len(self.history.submit) else at
-        return self.questions(max(last - SPAN, begin), last, MOMENTS, ask)
+        return self.questions(max(last - SPAN, begin), last, MOMENTS, ask, fixed=True)
 
     def judged(self, moments: int, ask: Ask = "new") -> list[Question]:
         """Return the moments of a back-test: from 10 weeks after the first submission to a horizon before the last."""
         submit = self.history.submit
         return self.questions(submit[0] + WEEKS * WEEK, submit[-1] - self.options.horizon, moments, ask)
+
+
+def _keep(path: Path, key: str, pairs: dict[Question, Pair]) -> None:
+    """Write forecasts for later commands."""
+    try:
+        write_checkpoint(path, key, pairs)
+    except OSError as error:
+        warnings.warn(f"{path} cannot be written ({error.strerror}); the next forecast repeats", stacklevel=3)
+
+
+def _spread(first: int, last: int, most: int) -> IntArray:
+    """Return evenly spaced whole numbers in an interval.
+
+    Examples
+    --------
+    >>> _spread(3, 9, 3).tolist()
+    [3, 6, 9]
+    """
+    return np.linspace(first, last, min(most, max(last - first + 1, 0))).round().astype(np.int64)
+
+
+def _fixed(first: int, last: int, most: int) -> IntArray:
+    """Return the multiples of a power of two in an interval, of long intervals more than half of *most*.
+
+    Examples
+    --------
+    >>> _fixed(3, 9, 3).tolist(), _fixed(3, 17, 3).tolist()
+    ([4, 8], [8, 16])
+    """
+    step: int = 2 ** max(0, math.ceil(math.log2(max(last - first + 1, 1) / most)))
+    return np.arange(-(-first // step), last // step + 1) * step
 
 
 def _pairs_of(forecaster: Forecaster, questions: Sequence[Question]) -> list[Pair]:

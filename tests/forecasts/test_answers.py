@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -88,6 +89,43 @@ def test_a_second_forecast_uses_kept_pairs(monkeypatch: pytest.MonkeyPatch) -> N
     again = gs.forecast(log, **how)
     assert not made
     assert again.to_dict() == first.to_dict()
+
+
+def test_a_forecast_at_another_moment_uses_kept_pairs() -> None:
+    log = busy_log()
+    made: list[int] = []
+    how: dict[str, Any] = {"futures": 19, "horizon": 2 * DAY, "progress": lambda now, of: made.append(of)}
+    for new in (None, NewJob(8, 3600.0, {})):
+        gs.forecast(log, at=AT - DAY, new=new, **how)
+        first, made[:] = made[-1], []
+        gs.forecast(log, at=AT, new=new, **how)
+        assert first > 100
+        assert made[-1] < first / 10
+        made.clear()
+
+
+@pytest.mark.parametrize("ask", ["new", "pending"])
+def test_moments_that_calibrate_are_at_most_400_and_those_of_a_later_forecast_are_mostly_the_same(ask: Any) -> None:
+    found = forecaster_of(busy_log(), "easy", None, gs.Run(), Options(horizon=DAY))
+    grids = [set(found.calibrating(AT + days * DAY, ask)) for days in (-20, -1, 0)]
+    assert all(150 < len(grid) <= 400 for grid in grids)
+    for earlier, later in itertools.pairwise(grids):
+        assert all(at > max(earlier)[0] for at, _ in later - earlier)
+
+
+def test_an_interrupted_calibration_keeps_what_it_made() -> None:
+    log, made = busy_log(), []
+
+    def stop(now: int, of: int) -> None:
+        made.append((now, of))
+        if len(made) == 2:
+            raise KeyboardInterrupt
+
+    how: dict[str, Any] = {"at": AT, "futures": 19, "horizon": 2 * DAY, "progress": stop}
+    with pytest.raises(KeyboardInterrupt):
+        gs.forecast(log, **how)
+    gs.forecast(log, **how)
+    assert made[-1][1] == made[0][1] - made[1][0]
 
 
 def test_moments_of_a_log_with_fractions_of_seconds_are_those_at_which_the_job_waits() -> None:
