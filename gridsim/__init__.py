@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gridsim.errors import GridsimError as GridsimError
     from gridsim.errors import InputError as InputError
     from gridsim.errors import PolicyError as PolicyError
+    from gridsim.forecasts.new_job import NewJob as NewJob
     from gridsim.model.capacity import NodeGroup as NodeGroup
     from gridsim.model.demand import Demand as Demand
     from gridsim.model.demand import Demands as Demands
@@ -53,6 +54,7 @@ _HOME = {
     "GridsimError": "errors",
     "InputError": "errors",
     "Lublin": "workload.synthetic.lublin",
+    "NewJob": "forecasts.new_job",
     "NodeGroup": "model.capacity",
     "Platform": "model.platform",
     "PolicyError": "errors",

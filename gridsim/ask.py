@@ -355,11 +355,11 @@ _T = TypeVar("_T")
 
 
 def _with_output(make: Callable[_P, Any], view: Callable[..., _T]) -> Callable[_P, _T]:
-    """Return a function of `forecasts` whose result has output; its first argument may be a live state."""
+    """Return a function of `forecasts` whose result has output."""
 
     @wraps(make)
     def ask(*given: _P.args, **how: _P.kwargs) -> _T:
-        return view(make(*given, **how), given[0] if given else how.get("log"))
+        return view(make(*given, **how))
 
     return ask
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
+from gridsim.cli.quote import demand_of
 from gridsim.errors import InputError
 from gridsim.files import check_output, print_json
 from gridsim.model.dates import duration, instant
@@ -17,8 +18,13 @@ from gridsim.registry import Spec
 if TYPE_CHECKING:
     from gridsim.forecasts.answer import Answer
     from gridsim.forecasts.backtest import Backtest
+    from gridsim.forecasts.new_job import NewJob
     from gridsim.model.cluster_state import ClusterState
-    from gridsim.model.workload import Workload
+
+
+_OF_NEW_JOB: tuple[str, ...] = ("walltime", "user", "account", "partition", "qos", "nodes", "tasks")
+_OF_NEW_JOB += ("task_memory", "task_gpus", "gpu_kind", "feature", "exclusive", "pool")
+"""Options of a job that is not submitted yet, which need its cores."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.report is not None:
         check_output(args.report, source.input_files(args), overwrite=args.overwrite)
     _check_question(args)
+    new = _new_job(args)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
         policy = _of_folder(Path(folder), state) if policy == "slurm" else policy
@@ -67,27 +74,30 @@ def run(args: argparse.Namespace) -> int:
             tested = backtest_forecasts(log, **how, **asked)
             if args.at is None and state is None:
                 return _tell(args, None, tested)
-        how |= {"job": None if args.job == "all" else args.job, "calibrate": not args.no_calibration}
+        how |= {"job": None if args.job == "all" else args.job, "new": new, "calibrate": not args.no_calibration}
         how |= {"instead": args.instead or (), "parts": PARTS if args.shapes else (), "until_empty": args.until_empty}
         how |= {"at_most": args.at_most, "compare_without": args.compare_without}
         if state is not None:
             if log is not None:
                 check_history(state, log, args.log[0])
-            return _tell(args, forecast(state, history=log, **how), tested, state)
+            return _tell(args, forecast(state, history=log, **how), tested)
         assert log is not None
-        how |= _question(args, log, make_policy(policy)) | {"platform": platform, "state": args.state}
-        return _tell(args, forecast(**how), tested)
+        if args.at is None:
+            raise InputError("is missing; expected a moment of the log, such as 51h or a date, or now", field="at")
+        at = None if args.at == "now" else instant(args.at, "at", log.provenance)
+        return _tell(args, forecast(log, at=at, platform=platform, state=args.state, **how), tested)
 
 
 def _check_question(args: argparse.Namespace) -> None:
     """Raise `InputError` for options that would have no effect together."""
-    given = {"at": args.at, "state": args.state, "cores": args.width, "machine": args.cores, "platform": args.platform}
+    given = {"at": args.at, "state": args.state, "machine": args.cores, "platform": args.platform}
     if args.live is not None and (name := next((name for name, value in given.items() if value is not None), None)):
         raise InputError("is for a log; --live has its own moment, state and machine", field=name)
     if args.width is not None and args.job is not None:
         raise InputError("is a job that waits already, but --cores is one that is not submitted yet", field="job")
-    if args.width is None and args.walltime is not None:
-        raise InputError("is missing; --walltime is that of a job that is not submitted yet", field="cores")
+    if args.width is None and (option := next((it for it in _OF_NEW_JOB if getattr(args, it)), None)):
+        option = option.replace("_", "-")
+        raise InputError(f"is missing; --{option} is that of a job that is not submitted yet", field="cores")
 
 
 def _of_folder(folder: Path, state: ClusterState) -> Spec:
@@ -103,26 +113,20 @@ def _of_folder(folder: Path, state: ClusterState) -> Spec:
     return Spec("slurm", found)
 
 
-def _question(args: argparse.Namespace, log: Workload, policy: Any) -> dict[str, Any]:
-    """Return the log with the names of labels, the moment, and the job that is not submitted yet, if there is one."""
-    from gridsim.forecasts.forecaster import NewJob
-    from gridsim.questions.quote import LABELS, owned
+def _new_job(args: argparse.Namespace) -> NewJob | None:
+    """Return the job that is not submitted yet, if there is one."""
+    from gridsim.forecasts.new_job import NewJob
+    from gridsim.model.cluster_state import LABELS
 
-    log, labels = owned(log, {label: name for label in LABELS if (name := getattr(args, label)) is not None}, [policy])
-    if args.at is None:
-        raise InputError("is missing; expected a moment of the log, such as 51h or a date, or now", field="at")
-    at = None if args.at == "now" else instant(args.at, "at", log.provenance)
-    found: dict[str, Any] = {"log": log, "at": at, "new": None}
-    if args.width is not None:
-        if args.walltime is None:
-            raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
-        found["new"] = NewJob(args.width, duration(args.walltime, "walltime"), labels)
-    return found
+    if args.width is None:
+        return None
+    if args.walltime is None:
+        raise InputError("is missing; expected the requested walltime of the job, such as 2h", field="walltime")
+    labels = {label: name for label in LABELS if (name := getattr(args, label)) is not None}
+    return NewJob(args.width, duration(args.walltime, "walltime"), labels, demand_of(args))
 
 
-def _tell(
-    args: argparse.Namespace, found: Answer | None, tested: Backtest | None, state: ClusterState | None = None
-) -> int:
+def _tell(args: argparse.Namespace, found: Answer | None, tested: Backtest | None) -> int:
     """Print the forecast, the back-test or both, and write their files."""
     figures, where = {} if tested is None else tested.to_dict(), sys.stderr if args.json else sys.stdout
     if args.json:
@@ -133,7 +137,7 @@ def _tell(
         from gridsim.report.forecast_page import PAGE, Forecast, ForecastTest  # matplotlib: only if a page is made
 
         how = {"title": Path(args.live or args.log[0]).name, "command": source.command()}
-        output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, state, **how)
+        output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, **how)
         if args.out is not None:
             output.write(args.out, backtest=tested)
             print(f"\nPage: {Path(args.out, PAGE)}   (tables in {args.out}/)", file=where)

@@ -20,13 +20,14 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.files import print_json
+    from gridsim.model.cluster_state import LABELS
     from gridsim.questions.labels import policies_of
-    from gridsim.questions.quote import DEFAULT_POLICIES, LABELS, busiest_moment, quote, snapshot
+    from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote, snapshot
 
     failing = source.failures(args)
     options = source.options_of(args, failing)
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
-    walltime, demand = duration(args.walltime, "walltime"), _demand(args)
+    walltime, demand = duration(args.walltime, "walltime"), demand_of(args)
     workload, platform = source.load(args, options, policies.values(), usual={"still-waiting": "repair"})
     told = sys.stderr if args.json else sys.stdout
     tell([*source.summary_lines(workload, platform), *source.failure_lines(failing, workload)], told)
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _demand(args: argparse.Namespace) -> Demand | None:
+def demand_of(args: argparse.Namespace) -> Demand | None:
     """Return the requested resources other than cores; None if there are none."""
     from gridsim.errors import InputError
     from gridsim.model.demand import Demand

@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.entities.beginning import Beginning, Condition
 from gridsim.errors import InputError
 from gridsim.model.capacity import NodeGroup
-from gridsim.model.cluster_state import ClusterState, RunningJob, StateJob, WaitingJob
+from gridsim.model.cluster_state import LABELS, ClusterState, RunningJob, StateJob, WaitingJob
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.site_file.syntax import expanded
@@ -26,7 +26,6 @@ LEAST_LEFT = 30 * MICROSECOND
 MOST_CORES = 2_000_000
 """Largest number of cores of a state with windows, each of which is a node of the run."""
 
-_LABELS = ("user", "account", "partition", "qos")
 _WHY = {"held": "held; starts after its release at the earliest", "never": ""}
 """Kinds of waiting jobs without a forecast, with the reason if it is not that of Slurm."""
 
@@ -84,7 +83,7 @@ class StartingPoint:
         limit = np.array([job.limit or longest for job in jobs], dtype=np.int64) * MICROSECOND
         limit[:many] = with_time_left(limit[:many], elapsed * MICROSECOND)
         enters = [max((job.eligible or 0) - at, 0) or min(job.submit - at, 0) for job in waiting]
-        texts = {label: [getattr(job, label) for job in jobs] for label in _LABELS}
+        texts = {label: [getattr(job, label) for job in jobs] for label in LABELS}
         names = {label: tuple(sorted(set(column))) for label, column in texts.items()}
         workload = Workload.from_columns(
             submit=np.zeros(len(jobs)),
@@ -137,7 +136,7 @@ class StartingPoint:
         Names of users and other labels are those of the log, followed by new ones. Tasks of arrays have the number 0.
         """
         labels, names, more = {}, {}, {}
-        for label in _LABELS:
+        for label in LABELS:
             own = self.jobs.names[label]
             place = {name: number for number, name in enumerate(dict.fromkeys((*past.names.get(label, ()), *own)))}
             more[label] = np.array([place[name] for name in own], dtype=np.int64)[self.jobs.labels[label]]

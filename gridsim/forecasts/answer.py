@@ -8,6 +8,7 @@ from typing import Any
 
 from gridsim.files import plain
 from gridsim.forecasts.intervals import quantile
+from gridsim.model.cluster_state import ClusterState
 from gridsim.model.dates import Calendar
 from gridsim.model.time import FloatArray
 
@@ -139,6 +140,8 @@ class Answer:
         Other shapes of the only job.
     empty : tuple of (k,) float64, optional
         Sorted times until no job of the present queue waits, and until no job waits at all, s.
+    cluster_state : ClusterState, optional
+        The state.
     """
 
     at: float
@@ -158,11 +161,12 @@ class Answer:
     samples: FloatArray
     shapes: Sequence[Shape] = ()
     empty: tuple[FloatArray, FloatArray] | None = None
+    cluster_state: ClusterState | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON types; times beyond the horizon are None."""
-        found = asdict(replace(self, calendar=None, jobs=()))
-        del found["calendar"], found["samples"]
+        found = asdict(replace(self, calendar=None, jobs=(), cluster_state=None))
+        del found["calendar"], found["samples"], found["cluster_state"]
         empty = None if self.empty is None else [sample.tolist() for sample in self.empty]
         date = None if self.calendar is None else self.calendar.date(self.at).isoformat()
         found |= {"date": date, "empty": empty, "jobs": [_written(it) for it in self.jobs]}

@@ -14,10 +14,11 @@ from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import EARLIER, Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.custom_model import custom_model
-from gridsim.forecasts.forecaster import Ask, Forecaster, NewJob, Progress, shapes_of
+from gridsim.forecasts.forecaster import Ask, Forecaster, Progress, shapes_of
 from gridsim.forecasts.intervals import LEVELS, Calibration, uncalibrated
 from gridsim.forecasts.model import WEEK, Options, Source
-from gridsim.forecasts.state import Machine, State
+from gridsim.forecasts.new_job import NAME, NewJob
+from gridsim.forecasts.state import Machine, State, cluster_state
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
@@ -142,8 +143,8 @@ def forecast(
     >>> forecast(jobs, at=2, futures=19, arrivals=False, calibrate=False).jobs[0].requested
     898.0
     """
-    if isinstance(log, ClusterState) and (at is not None or new is not None):
-        raise InputError("is for a log; a live state has its own moment and jobs", field="at" if new is None else "new")
+    if isinstance(log, ClusterState) and at is not None:
+        raise InputError("is for a log; a live state has its own moment", field="at")
     if uses_run_times(getattr(make_policy(policy), "predict", None)):
         raise InputError(f"{name_of(make_policy(policy))} needs true run times, which are unknown", field="policy")
     run_options = options or Run()
@@ -154,7 +155,10 @@ def forecast(
             raise InputError(
                 "need nodes, and a live state is one pool of cores; expected --maintenance", field="failures"
             )
+        log = log if new is None else new.in_state(log, history)
         start = StartingPoint.of(log, on_nodes=failures is not None and failures.only_windows)
+        if new is not None:
+            new.check(start.platform, sited=True)  # nodes are ignored
         found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
     else:
         log = jobs_of(log, [make_policy(policy)])
@@ -168,7 +172,7 @@ def forecast(
     if arrivals and days < 14:
         message = f"has {days:.1f} days before the moment, and arrivals need 2 weeks; --no-arrivals leaves them out"
         raise InputError(message, field="history")
-    places = _chosen(found, job if new is None else found.ids[-1])
+    places = _chosen(found, job if new is None else NAME)
     if at_most is not None:
         found = found._replace(forecaster=_limited(found, places, at_most))
     calibration = None
@@ -214,11 +218,9 @@ def _of_log(earlier: Forecaster, at: float | None, new: NewJob | None, options: 
         given, *ends = (when(it, calendar_of(earlier.log.provenance)) for it in (moment, first, earlier.last_event))
         raise InputError(f"is {given}; expected {ends[0]} to {ends[1]}, the log", field="at")
     moment = int(moment)
-    most = earlier.machine.platform.cores
-    if new is not None and not 1 <= new.cores <= most:
-        raise InputError(f"{new.cores} cores; expected 1 to {most}, the cores of the machine", field="cores")
-    if new is not None and not new.walltime > 0:
-        raise InputError(f"is {new.walltime:g} s; expected a time above 0", field="walltime")
+    if new is not None:
+        sited = capabilities_of(make_policy(earlier.machine.policy)).site
+        new.check(earlier.machine.platform, sited=sited)
     forecaster = earlier if new is None else earlier.with_job(new, moment)
     state, platform = forecaster.state(moment), forecaster.machine.platform
     on_nodes = any(cluster.nodes for cluster in platform.clusters())
@@ -228,7 +230,7 @@ def _of_log(earlier: Forecaster, at: float | None, new: NewJob | None, options: 
     forecaster = replace(forecaster, machine=Machine(platform, forecaster.machine.policy, options))
     overfull = "the running jobs hold more cores than the machine has, which is enlarged here"
     ids = [str(number) for number in forecaster.log.job[state.waiting].tolist()]
-    ids = ids if new is None else [*ids[:-1], "the new job"]
+    ids = ids if new is None else [*ids[:-1], NAME]
     return _Moment(forecaster, state, ids, earlier, [overfull] * forecaster.overfull(state))
 
 
@@ -340,6 +342,7 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     what |= {"machine": forecaster.machine.platform.cores, "running": len(state.running), "waiting": len(state.waiting)}
     what |= {"busy": forecaster.busy(state), "jobs": [jobs[i] for i in order], "samples": sample[:, order]}
     what |= {"futures": options.futures, "horizon": options.horizon, "seed": options.seed}
+    what["cluster_state"] = found.known or cluster_state(state, forecaster.log, found.ids, forecaster.machine.platform)
     return Answer(at=float(state.at), calendar=calendar_of(forecaster.log.provenance), **what)
 
 

@@ -6,11 +6,11 @@ import hashlib
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gridsim.forecasts.custom_model import CustomModel
 from gridsim.forecasts.history import History, Waits
 from gridsim.forecasts.intervals import Pair, quantile
 from gridsim.forecasts.model import WEEK, WEEKS, FutureModel, Options
+from gridsim.forecasts.new_job import NewJob, impossible
 from gridsim.forecasts.state import FutureRuns, Machine, State
 from gridsim.model import dates
 from gridsim.model.demand import Demand, Demands
@@ -50,27 +51,6 @@ Question = tuple[int, int]
 
 Progress = Callable[[int, int], None]
 _PART = 20  # moments in one task of a worker
-
-
-class NewJob(NamedTuple):
-    """A job that is not submitted yet.
-
-    Attributes
-    ----------
-    cores : int
-        Its cores.
-    walltime : float
-        Its limit, s.
-    labels : mapping of str to int
-        Its labels, by numbers of the workload.
-    demand : Demand, optional
-        Its request of nodes and pools.
-    """
-
-    cores: int
-    walltime: float
-    labels: Mapping[str, int]
-    demand: Demand | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +102,12 @@ class Forecaster:
 
     def with_job(self, new: NewJob, at: int) -> Forecaster:
         """Return the forecasts of the jobs submitted up to a moment, and of one more that is submitted then."""
-        come, (cores, walltime, labels, demand) = self.log.submit <= at * MICROSECOND, new
-        log = with_job(self.log.select(come), at * MICROSECOND, cores, to_us(walltime), labels, demand)
+        come, (log, new) = self.log.submit <= at * MICROSECOND, new.in_log(self.log, make_policy(self.machine.policy))
+        labels: Any = new.labels
+        log = with_job(log.select(come), at * MICROSECOND, new.cores, to_us(new.walltime), labels, new.demand)
+        reason = None if new.demand is None else self.machine.run(log.select(slice(-1, None))).reason
+        if reason is not None and reason[0]:
+            raise impossible(reason[0])
         start, end = (np.append(column[come], NEVER) for column in (self.start, self.end))
         return replace(self, log=log, start=start, end=end)
 

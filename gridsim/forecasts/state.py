@@ -15,9 +15,10 @@ from gridsim.entities.starting_point import with_time_left
 from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Future, FutureModel, Jobs
 from gridsim.model.allocations import Allocations
+from gridsim.model.cluster_state import LABELS, QUEUED, ClusterState, RunningJob, StateNode, WaitingJob, requested
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
-from gridsim.model.workload import Workload
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Run
 from gridsim.policy.protocols import Placement
 from gridsim.record import Record
@@ -157,6 +158,39 @@ def _places(allocations: Allocations, running: IntArray, now: int) -> list[Place
         counted = tasks if len(tasks) and (tasks >= 0).all() else ()
         found.append(Placement(allocations.node[rows], amounts, shares if any(shares) else (), counted))
     return found
+
+
+def cluster_state(state: State, log: Workload, ids: Sequence[str], platform: Platform) -> ClusterState:
+    """Return the state at a moment of a log as that of a cluster; without a start date its times are those of the log.
+
+    Parameters
+    ----------
+    state : State
+        Running and waiting jobs.
+    log : Workload
+        The jobs.
+    ids : sequence of str
+        Ids of the waiting jobs.
+    platform : Platform
+        The machine.
+    """
+    epoch, nodes, many = int(log.epoch or 0), StateNode.of(platform), len(state.running)
+    numbers = {label: log.labels[label][state.rows].tolist() for label in LABELS if label in log.labels}
+    texts = {label: log.names.get(label) for label in numbers}
+    jobs = []
+    for place, row in enumerate(state.rows.tolist()):
+        found = {label: column[place] for label, column in numbers.items() if column[place] != UNKNOWN}
+        labels = {label: str(it) if (known := texts[label]) is None else known[it] for label, it in found.items()}
+        demand = None if log.demands is None else log.demands[row]
+        jobs.append(requested(int(log.cores[row]), int(log.estimate[row]) // MICROSECOND, labels, demand))
+    running, elapsed, at = [], (state.elapsed // MICROSECOND).tolist(), epoch + state.at
+    for job, name, passed, held in zip(jobs, log.job[state.running].tolist(), elapsed, state.places, strict=False):
+        on = () if held is None else tuple(nodes[node].node for node in held.node)
+        running.append(RunningJob(**job, job=str(name), start=at - passed, elapsed=passed, stopped=False, on=on))
+    submit = (epoch + log.submit[state.waiting] // MICROSECOND).tolist()
+    queued = zip(jobs[many:], ids, submit, strict=True)
+    waiting = tuple(WaitingJob(**job, **QUEUED, job=name, submit=since) for job, name, since in queued)
+    return ClusterState(at, tuple(running), waiting, nodes)
 
 
 class Machine(NamedTuple):

@@ -7,6 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from gridsim.files import plain
+from gridsim.model.capacity import WHOLE_GPU, NodeGroup
+from gridsim.model.demand import Demand
+from gridsim.model.platform import Platform
+
+LABELS = ("user", "account", "partition", "qos")
+"""Labels of the jobs of a state, which may also be given for one that is not submitted yet."""
 
 WaitingKind = Literal["held", "never", "after", "not before", "queued"]
 NodeState = Literal["up", "no new jobs", "down"]
@@ -121,6 +127,35 @@ class WaitingJob(StateJob):
     slurm_start: int | None = None
 
 
+QUEUED: Mapping[str, Any] = {
+    "kind": "queued",
+    "reason": "",
+    "priority": 0,
+    "any_one": False,
+    **dict.fromkeys(("eligible", "array", "throttle")),
+    **dict.fromkeys(("after", "required", "excluded"), ()),
+}
+"""Fields of a waiting job without conditions."""
+
+
+def requested(cores: int, limit: int, labels: Mapping[str, Any], demand: Demand | None) -> dict[str, Any]:
+    """Return the fields of a job of a state from its cores, its limit (s), its labels by name, and its demand."""
+    demand = demand or Demand(cores=cores)
+    gpus = demand.gpu * demand.tasks // WHOLE_GPU
+    return {
+        **dict.fromkeys(LABELS, ""),
+        **labels,
+        "limit": limit,
+        "cores": cores,
+        "reservation": "",
+        "features": "&".join(demand.features),
+        "memory": demand.total("memory"),
+        "licences": dict(demand.pools),
+        "gpus": {(demand.gpu_kinds or ("",))[0]: gpus} if gpus else {},
+        "nodes": demand.min_nodes,
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateNode:
     """A node.
@@ -151,6 +186,26 @@ class StateNode:
     partitions: tuple[str, ...]
     weight: int
     state: NodeState
+
+    @classmethod
+    def of(cls, platform: Platform) -> tuple[StateNode, ...]:
+        """Return the nodes of a machine; a machine without nodes is one node."""
+        cluster = next(platform.clusters())
+        groups = cluster.nodes or [NodeGroup(group="machine", capacity={"cores": cluster.cores})]
+        return tuple(
+            cls(
+                node=name,
+                cores=group.capacity["cores"],
+                memory=group.capacity.get("memory", 0),
+                gpus={group.gpu_kind: group.gpus} if group.gpus else {},
+                weight=group.weight,
+                state="up",
+                features=group.features,
+                partitions=group.partitions,
+            )
+            for group in groups
+            for name in group.names
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,8 +12,8 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer as Forecast
 from gridsim.forecasts.answers import forecast
-from gridsim.forecasts.forecaster import NewJob
 from gridsim.forecasts.model import WEEK
+from gridsim.forecasts.new_job import NewJob, impossible, owned
 from gridsim.forecasts.state import Machine
 from gridsim.metrics.charges import category_slowdowns, core_class, time_class
 from gridsim.metrics.utilisation import queue_length
@@ -48,15 +47,6 @@ from gridsim.simulation import Moment, run, state_at
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Default policies."""
 
-_IMPOSSIBLE = {
-    "task": "no node is large enough for one of its tasks",
-    "tasks": "all nodes together are too small for its tasks",
-    "nodes": "the requested number of nodes is too small for its tasks",
-    "features": "no node has all the requested features",
-    "gpu-kind": "no node has GPUs of the requested type",
-}
-"""Reasons for a job that cannot run on the machine."""
-
 _SMALLER = (1.0, 0.5)
 """Parts of the cores and of the walltime of smaller requests."""
 
@@ -88,8 +78,11 @@ def quote(
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Machine(platform, scheduler, options) for label, scheduler in made.items()}
     sited = any(capabilities_of(setup.policy).site for setup in setups.values())
-    cores = _checked_cores(cores, demand, platform, sited=sited)
-    _check_walltime(walltime)
+    if (cores is None) == (demand is None):
+        raise InputError("expected either cores or a demand", field="cores")
+    cores = cores if demand is None else demand.total("cores")
+    assert cores is not None
+    NewJob(cores, walltime, {}, demand).check(platform, sited=sited)
     if not len(workload):
         raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:
@@ -158,12 +151,10 @@ class _Job(NamedTuple):
         failures = setup.options.failures
         if failures is not None and (failures.trace or failures.models or failures.events):
             raise InputError("the forecast models no failures, only windows", field="failures")
-        workload, labels, demand = self.on_site(workload, setup)
-        new = NewJob(self.cores, seconds(self.estimate), labels, demand)
         return forecast(
             workload,
             at=seconds(self.at),
-            new=new,
+            new=self.new,
             policy=setup.policy,
             platform=setup.platform,
             options=setup.options,
@@ -173,14 +164,10 @@ class _Job(NamedTuple):
             progress=None if progress is None else lambda made, _: progress(made),
         )
 
-    def on_site(self, workload: Workload, setup: Machine) -> tuple[Workload, dict[str, int], Demand | None]:
-        """Return the workload, labels and demand of the job; a policy that reads labels has no demands."""
-        labels = dict(self.labels)
-        if self.demand is None or not capabilities_of(setup.policy).site:
-            return workload, labels, self.demand
-        for label, value in setup.policy.labels_of(self.demand).items():
-            workload, labels[label] = numbered(workload, label, value)
-        return workload, labels, None
+    @property
+    def new(self) -> NewJob:
+        """The job of a forecast."""
+        return NewJob(self.cores, seconds(self.estimate), self.labels, self.demand)
 
     def moment(self, workload: Workload, setup: Machine, progress: Callable[[int], None] | None = None) -> Moment:
         """Simulate the log and stop at the submission of the job.
@@ -188,24 +175,10 @@ class _Job(NamedTuple):
         Under a policy that reads labels, the state is that of the log, if the log contains one.
         """
         recorded = capabilities_of(setup.policy).site and workload.has_recorded_schedule
-        workload, labels, demand = self.on_site(as_recorded(workload, self.at) if recorded else workload, setup)
-        size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": labels}
-        how: Any = {"demand": demand, "decided": recorded, "options": setup.options, "progress": progress}
+        workload, new = self.new.in_log(as_recorded(workload, self.at) if recorded else workload, setup.policy)
+        size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": new.labels}
+        how: Any = {"demand": new.demand, "decided": recorded, "options": setup.options, "progress": progress}
         return state_at(workload, setup.platform, setup.policy, self.at, **size, **how)
-
-
-def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform, *, sited: bool) -> int:
-    """Return the cores of the job, from its demand if it has one."""
-    if (cores is None) == (demand is None):
-        raise InputError("expected either cores or a demand", field="cores")
-    if demand is not None:
-        cores = demand.total("cores")
-        if demand.tasks and not sited and not any(cluster.nodes for cluster in platform.clusters()):
-            message = "the machine is one pool, but the job has tasks; give --platform with nodes, slurm, or cores"
-            raise InputError(message, field="demand")
-    if not isinstance(cores, int | np.integer) or not 1 <= cores <= platform.cores:
-        raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, the cores of the machine", field="cores")
-    return int(cores)
 
 
 def _check_demand(label: str, moment: Moment) -> None:
@@ -215,14 +188,7 @@ def _check_demand(label: str, moment: Moment) -> None:
         message = f"the machine of {label} has no nodes or pools, so a job can only request cores"
         raise InputError(message, field="demand")
     if reason := asked.reason(moment.job):
-        what, _, pool = reason.partition(":")
-        why = f"it requests more of pool '{pool}' than the machine has" if pool else _IMPOSSIBLE.get(what, what)
-        raise InputError(f"the empty machine can never hold it: {why}", field="demand")
-
-
-def _check_walltime(walltime: float) -> None:
-    if not 0 < walltime < seconds(NEVER - 1) or not to_us(float(walltime)):
-        raise InputError(f"{walltime:g} s; expected a finite walltime above 0 s", field="walltime")
+        raise impossible(reason)
 
 
 def _check_times(at: float, walltime: float, deadline: float | None, workload: Workload) -> None:
@@ -412,84 +378,6 @@ def _usual_slowdown(easy: Machine, workload: Workload, job: _Job) -> float:
     known = category_slowdowns(record)
     time, core = time_class(np.array([job.estimate])), core_class(np.array([job.cores]), record.cores)
     return float(known.mean[time[0], core[0]])
-
-
-LABELS = ("user", "account", "partition", "qos")
-"""Labels that may be given for the job."""
-
-_SHOWN = 5
-"""Number of names in the error for an unknown one."""
-
-
-def owned(
-    workload: Workload, names: Mapping[str, str], policies: Iterable[Any] = ()
-) -> tuple[Workload, dict[str, int]]:
-    """Return the numbers of names by label, and the workload with these names.
-
-    Parameters
-    ----------
-    names : mapping of str to str
-        Name by label, as in the log; numbers if the log has no names.
-    policies : iterable of object
-        Policies; names in their sites are also accepted (`gridsim.model.site.Site.names`).
-
-    Raises
-    ------
-    InputError
-        For a name that is neither in the log nor in a site, with similar names.
-
-    Examples
-    --------
-    >>> log = Workload.from_columns(submit=[0], runtime=[9], cores=[8], labels={"user": [7]})
-    >>> owned(log, {"user": "7"})[1]
-    {'user': 7}
-    """
-    sites = [policy.site for policy in policies if capabilities_of(policy).site and policy.site is not None]
-    found: dict[str, int] = {}
-    for label, name in names.items():
-        if label not in LABELS:
-            raise InputError(f"is not a property of a job; expected one of {', '.join(LABELS)}", field=label)
-        known = {other: None for site in sites for other in site.names(label)}
-        workload, found[label] = _numbered(workload, label, name, list(known))
-    return workload, found
-
-
-def numbered(workload: Workload, label: str, value: int | str) -> tuple[Workload, int]:
-    """Return the number of a label's value, and the workload with the label and the name."""
-    if isinstance(value, str):
-        return _numbered(workload, label, value, [value])
-    column = workload.labels.get(label, np.full(len(workload), UNKNOWN, dtype=np.int64))
-    return replace(workload, labels={**workload.labels, label: column}), value
-
-
-def _numbered(workload: Workload, label: str, name: str, of_sites: list[str]) -> tuple[Workload, int]:
-    """Return the number of one name; a name found only in a site is added."""
-    column, names = workload.labels.get(label), workload.names.get(label)
-    if column is None:
-        column, names = np.full(len(workload), UNKNOWN, dtype=np.int64), ("",)
-    if names is None:
-        numbers = {str(number): number for number in np.unique(column[column != UNKNOWN]).tolist()}
-        if name not in numbers:
-            raise _unknown(label, name, list(numbers))
-        return workload, numbers[name]
-    if name in names and name:
-        return workload, names.index(name)
-    known = dict.fromkeys([*filter(None, names), *of_sites])
-    parts = name.split(",") if label == "partition" else [name]
-    for part in parts:
-        if part not in known:
-            raise _unknown(label, part, list(known))
-    added = {"labels": {**workload.labels, label: column}, "names": {**workload.names, label: (*names, name)}}
-    return replace(workload, **added), len(names)  # type: ignore[arg-type]
-
-
-def _unknown(label: str, name: str, known: list[str]) -> InputError:
-    if not known:
-        return InputError(f"'{name}' is unknown: neither the log nor a site configuration has names", field=label)
-    near = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=0.5) or sorted(known)[:_SHOWN]
-    others = len(known) - len(near)
-    more = f" and {others:,} more" if others else ""
-    return InputError(f"'{name}' is not a {label} of the log or of a site; known: {', '.join(near)}{more}", field=label)
 
 
 def last_event(workload: Workload) -> int:

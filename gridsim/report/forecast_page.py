@@ -13,7 +13,6 @@ from gridsim.files import json_text, write_text
 from gridsim.forecasts.answer import Answer
 from gridsim.forecasts.backtest import BASELINES, Backtest
 from gridsim.forecasts.intervals import LEVELS
-from gridsim.model.cluster_state import ClusterState
 from gridsim.number_formatting import counted, duration, percent
 from gridsim.report import figures, forecast_text
 from gridsim.report.figures import INK, PALETTE
@@ -43,14 +42,13 @@ _WAITS = (0, 600, 3600, 6 * 3600, 86_400, 3 * 86_400, 7 * 86_400, 30 * 86_400)
 class _Output:
     """Output of a forecast or of a back-test."""
 
-    cluster_state: ClusterState | None = None
     title, command = "Forecast", ""
 
     @classmethod
-    def view(cls, data: Any, log: Any = None, **page: str) -> Self:
-        """Return existing data with output; *log* may be a live state, *page* has its title and command line."""
+    def view(cls, data: Any, **page: str) -> Self:
+        """Return existing data with output; *page* has its title and command line."""
         made = object.__new__(cls)
-        vars(made).update(vars(data), cluster_state=log if isinstance(log, ClusterState) else None, **page)
+        vars(made).update(vars(data), **page)
         return made
 
     def page(self, path: str | Path, *, backtest: Backtest | None = None) -> Path:
@@ -80,7 +78,7 @@ class _Output:
         tables = [] if answer is None else [*forecast_text.files(answer)]
         tables += [] if tested is None else [forecast_text.backtest_file(tested)]
         numbers: dict[str, Any] = {"forecast": answer and answer.to_dict(), "backtest": tested and tested.to_dict()}
-        numbers["state"] = self.cluster_state and self.cluster_state.to_json()
+        numbers["state"] = answer and answer.cluster_state and answer.cluster_state.to_json()
         texts = {f"{name}.json": json_text(content) for name, content in numbers.items() if content is not None}
         texts |= {name: csv_text(header, *rows) for name, header, rows in tables}
         texts[PAGE] = self._page(backtest, texts)

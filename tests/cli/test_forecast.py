@@ -84,7 +84,7 @@ def test_a_forecast_and_its_back_test_share_a_page(
     asked = words(log, "--at", str(120 * DAY), "--backtest", "--moments", "120", "--out", str(tmp_path), "--json")
     assert main(asked) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {it.name for it in tmp_path.iterdir()} == FILES - {"state.json"}
+    assert {it.name for it in tmp_path.iterdir()} == FILES
     page = (tmp_path / "forecast.html").read_text()
     assert page.count("<svg") == 3
     rows = table(tmp_path / "backtest.csv")
@@ -122,10 +122,11 @@ def test_a_live_state_is_written_and_jobs_without_a_forecast_are_rows(tmp_path: 
     ("more", "message"),
     [
         (["--live", "x", "--at", "3h"], "field 'at': is for a log"),
-        (["--live", "x", "--cores", "3", "--walltime", "1h"], "field 'cores': is for a log"),
         (["--live", "x", "--machine", "3"], "field 'machine': is for a log"),
         (["--live", "x", "--state", "simulated"], "field 'state': is for a log"),
         (["--at", "3h", "--walltime", "1h"], "field 'cores': is missing"),
+        (["--at", "3h", "--user", "1"], "field 'cores': is missing; --user is that of a job that is not submitted yet"),
+        (["--at", "3h", "--task-gpus", "1"], "field 'cores': is missing; --task-gpus"),
         (["--at", "3h", "--cores", "1", "--walltime", "1h", "--job", "3"], "field 'job': is a job that waits already"),
     ],
 )

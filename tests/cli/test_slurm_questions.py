@@ -251,7 +251,7 @@ def test_the_owner_is_reported_and_names_are_checked(capsys: pytest.CaptureFixtu
     assert main([*words, "--user", "alice", "--account", "physics"]) == 0
     assert "job: 16 cores for 5 min, user alice, account physics" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--user", "alcie"]) == 2
-    assert "'alcie' is not a user of the log or of a site; known: alice and" in capsys.readouterr().err
+    assert "'alcie' is not a user of the log, the state or the site; known: alice and" in capsys.readouterr().err
 
 
 @pytest.fixture

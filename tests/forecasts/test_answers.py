@@ -16,9 +16,10 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.forecasts.answer import Answer, JobForecast
-from gridsim.forecasts.answers import NewJob, forecaster_of
+from gridsim.forecasts.answers import forecaster_of
 from gridsim.forecasts.intervals import LEVELS
 from gridsim.forecasts.model import Options
+from gridsim.forecasts.new_job import NewJob
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 from gridsim.policy.presets import policy as make_policy
@@ -159,6 +160,50 @@ def test_the_state_of_a_cluster_needs_no_history() -> None:
     assert found.waiting == len(found.jobs) > 0
 
 
+def test_a_job_that_is_not_submitted_yet_waits_behind_the_jobs_of_a_live_state() -> None:
+    case = json.loads((Path(__file__).parent / "golden" / "f07-world.json").read_text())
+    known = state_of(case["state"])
+    user, cores = known.waiting[0].user, sum(node.cores for node in known.nodes)
+    first = gs.forecast(known, policy="fcfs", arrivals=False)
+    found = gs.forecast(known, new=gs.NewJob(cores, 3600.0, {"user": user}), policy="fcfs", arrivals=False)
+    assert [job.job for job in found.jobs] == ["the new job"]
+    assert found.waiting == first.waiting + 1
+    assert found.jobs[0].requested > max(job.requested for job in first.jobs)
+    assert found.cluster_state is not None
+    assert (last := found.cluster_state.waiting[-1]).submit == known.at
+    assert (last.cores, last.limit, last.user, last.kind) == (cores, 3600, user, "queued")
+    with pytest.raises(InputError, match="'nobody' is not a user of the log, the state or the site"):
+        gs.forecast(known, new=gs.NewJob(1, 60.0, {"user": "nobody"}), arrivals=False)
+    with pytest.raises(InputError, match=f"expected 1 to {cores}"):
+        gs.forecast(known, new=gs.NewJob(cores + 1, 60.0), arrivals=False)
+
+
+def test_a_job_that_is_not_submitted_yet_can_request_tasks() -> None:
+    log, machine = busy_log(), gs.Platform.of_nodes([gs.NodeGroup(group="n", count=2, capacity={"cores": 4})])
+    how: dict[str, Any] = {"at": AT, "platform": machine, "futures": 19, "calibrate": False}
+    spread, whole = (gs.Demand(tasks=tasks, each={"cores": 4}) for tasks in (1, 2))
+    medians = [gs.forecast(log, new=gs.NewJob(it.total("cores"), 3600.0, {}, it), **how) for it in (spread, whole)]
+    assert medians[0].jobs[0].median <= medians[1].jobs[0].median
+    large = gs.Demand(tasks=1, each={"cores": 5})
+    with pytest.raises(InputError, match="no node is large enough for one of its tasks"):
+        gs.forecast(log, new=gs.NewJob(5, 3600.0, {}, large), **how)
+    with pytest.raises(InputError, match="the machine is one pool, but the job has tasks"):
+        gs.forecast(log, new=gs.NewJob(4, 3600.0, {}, spread), **{**how, "platform": None})
+
+
+def test_the_state_of_a_log_is_a_state_of_a_cluster() -> None:
+    """Without arrivals and calibration, a forecast from the written state is that of the log."""
+    log = busy_log()
+    log = replace(log, runtime=log.estimate)
+    found = gs.forecast(log, at=AT, arrivals=False, calibrate=False, futures=19)
+    state = found.cluster_state
+    assert state is not None
+    assert (state.at, len(state.running), len(state.waiting)) == (AT, found.running, found.waiting)
+    assert sum(job.cores for job in state.running) == found.busy
+    again = gs.forecast(state, arrivals=False, futures=19)
+    assert {it.job: it.requested for it in again.jobs} == {it.job: it.requested for it in found.jobs}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -176,7 +221,7 @@ def test_the_state_of_a_cluster_needs_no_history() -> None:
         ({"state": "guessed"}, "expected simulated or recorded"),
         ({"new": NewJob(9, 60, {})}, "'cores': 9 cores; expected 1 to 8"),
         ({"new": NewJob(0, 60, {})}, "'cores': 0 cores; expected 1 to 8"),
-        ({"new": NewJob(4, 0, {})}, "'walltime': is 0 s; expected a time above 0"),
+        ({"new": NewJob(4, 0, {})}, "'walltime': 0 s; expected a finite walltime above 0"),
         ({"new": NewJob(4, 60, {}), "instead": ["cores=9"]}, "9 cores; expected 1 to 8"),
         ({"new": NewJob(4, 60, {}), "instead": ["cores=4"]}, "is the shape of the job itself"),
         ({"new": NewJob(4, 60, {}), "instead": ["walltime=0"]}, "expected a walltime above 0"),
@@ -188,11 +233,10 @@ def test_bad_input_has_one_clear_error(change: dict[str, Any], message: str) -> 
         gs.forecast(busy_log(), **{"at": AT, "futures": 19, "calibrate": False, **change})
 
 
-def test_a_live_state_has_its_own_moment_and_jobs() -> None:
+def test_a_live_state_has_its_own_moment() -> None:
     state = state_of({"at": 10, "running": [], "waiting": [], "nodes": [], "reservations": []})
-    for more in ({"at": 5}, {"new": NewJob(1, 60, {})}):
-        with pytest.raises(InputError, match="a live state has its own"):
-            gs.forecast(state, arrivals=False, **more)
+    with pytest.raises(InputError, match="a live state has its own moment"):
+        gs.forecast(state, at=5, arrivals=False)
     machine = state_of(json.loads((GOLDEN / "f05-live-state.json").read_text())["expected"]).nodes
     with pytest.raises(InputError, match="has no start date"):
         gs.forecast(replace(state, nodes=machine), history=busy_log(), arrivals=False)

@@ -10,9 +10,9 @@ import pytest
 
 import gridsim as gs
 from gridsim.forecasts.answer import Answer
-from gridsim.forecasts.answers import NewJob
 from gridsim.forecasts.forecaster import Forecaster
 from gridsim.forecasts.intervals import LEVELS, Pair
+from gridsim.forecasts.new_job import NewJob
 from gridsim.report.forecast_text import is_low, sentence, sentences
 
 DAY = 86_400

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gridsim.errors import InputError
+from gridsim.forecasts.new_job import owned
 from gridsim.model.site import Association, Site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.questions.quote import owned
 
 NUMBERED = Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 2], labels={"user": [3, 12]})
 LOG = replace(NUMBERED, labels={"user": NUMBERED.labels["user"] * 0 + 1}, names={"user": ("", "ann")})
@@ -24,7 +24,7 @@ def test_a_name_of_the_log_has_its_number() -> None:
 
 def test_jobs_of_a_log_without_names_are_selected_by_number() -> None:
     assert owned(NUMBERED, {"user": "12"})[1] == {"user": 12}
-    with pytest.raises(InputError, match="field 'user': '13' is not a user of the log or of a site; known: 3, 12"):
+    with pytest.raises(InputError, match="'13' is not a user of the log, the state or the site; known: 3, 12"):
         owned(NUMBERED, {"user": "13"})
 
 
@@ -45,7 +45,7 @@ def test_several_partitions_may_be_requested() -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"user": "anm"}, "'anm' is not a user of the log or of a site; known: ann"),
+        ({"user": "anm"}, "'anm' is not a user of the log, the state or the site; known: ann"),
         ({"user": ""}, "'' is not a user"),
         ({"qos": "high"}, "'high' is unknown: neither the log"),
         ({"colour": "red"}, "is not a property of a job"),

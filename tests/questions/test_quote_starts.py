@@ -12,7 +12,7 @@ import pytest
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.forecasts import forecaster
-from gridsim.forecasts.forecaster import NewJob
+from gridsim.forecasts.new_job import NewJob
 from gridsim.questions.quote import snapshot
 from gridsim.report.quotation import sentences
 
