@@ -68,7 +68,7 @@ class JobForecast:
     pairs : int
         Number of earlier forecasts that calibrate it.
     known : int or None
-        Number of earlier forecasts that there are; None if they are not asked for.
+        Number of earlier forecasts that there are; None if none are requested.
     source : str
         ``futures``, or ``similar jobs``.
     requested : float

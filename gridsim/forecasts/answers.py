@@ -278,7 +278,7 @@ def _chosen(found: _Moment, job: int | str | None) -> list[int]:
 def _other_shapes(
     found: _Moment, places: Sequence[int], instead: Sequence[str], parts: Sequence[float]
 ) -> list[tuple[int, float]]:
-    """Return the other shapes of the only job that are asked for."""
+    """Return the other shapes of the only job, by the options."""
     if len(places) != 1:
         raise InputError("is for one job; expected --job or --cores", field="instead" if instead else "shapes")
     row, most = found.state.waiting[places[0]], found.forecaster.machine.platform.cores

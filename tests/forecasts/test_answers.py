@@ -233,7 +233,7 @@ def test_an_empty_queue_and_one_beyond_the_horizon_have_sentences() -> None:
     ("known", "why"),
     [(None, ""), (0, ", as there are no earlier forecasts"), (31, ": 31 earlier forecasts, 50 needed")],
 )
-def test_the_reason_is_stated_only_if_a_calibration_was_asked_for(known: int | None, why: str) -> None:
+def test_the_reason_is_stated_only_with_a_calibration(known: int | None, why: str) -> None:
     answer = replace(answer_of(job_of()), jobs=[job_of(pairs=0, known=known)] * 2)
     assert next(sentences(answer)) == f"The intervals are not calibrated{why}."
     for calibrate in (True, False):
