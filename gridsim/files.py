@@ -107,6 +107,9 @@ def check_output(path: str | Path, inputs: Iterable[str | Path], *, overwrite: b
     InputError
         With the name of the file.
     """
+    path = Path(path)
+    if not is_stream(path):
+        check_folder(path.parent)
     if not os.path.lexists(path):
         return
     own = identity(path)
@@ -118,6 +121,13 @@ def check_output(path: str | Path, inputs: Iterable[str | Path], *, overwrite: b
         raise InputError("is a folder; expected a file to write", path=path)
     if not overwrite and not (is_stream(path) and not Path(path).is_block_device()):
         raise InputError("exists; give another file, or --overwrite to replace it", path=path)
+
+
+def check_folder(folder: str | Path) -> None:
+    """Raise `InputError` for a folder that is a file or below one, or in which nothing can be written."""
+    there = next(it for it in (Path(folder), *Path(folder).parents) if os.path.lexists(it))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise InputError("cannot be written to" if there.is_dir() else "is a file; expected a folder", path=there)
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def clock(seconds: float) -> str:
     >>> clock(183_600), clock(float("nan"))
     ('2 d 03:00:00', '-')
     """
-    if math.isnan(seconds):
+    if not math.isfinite(seconds):
         return "-"
     days, rest = divmod(round(seconds), 86_400)
     return f"{days} d {rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}"

@@ -514,10 +514,8 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
             return None
         others = [option for option in typing.get_args(wanted) if option is not type(None)]
         wanted = others[0] if len(others) == 1 else tuple(others)
-    if isinstance(value, Spec | str):
-        kind = kind_of(name)
-        if kind is not None:
-            return make(kind, value)
+    if isinstance(value, Spec | str | bool) and (kind := kind_of(name)) is not None:
+        return make(kind, str(value).lower() if isinstance(value, bool) else value)  # a bool is no object
     if isinstance(value, str) and {int, float} & {wanted, *(wanted if isinstance(wanted, tuple) else ())}:
         value = number if type(number := _value(value)) in (int, float) else value
     if isinstance(value, int) and abs(value) > 2**53:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gridsim.errors import InputError
-from gridsim.files import identity
+from gridsim.files import check_folder, identity
 
 FIGURES = "figures"
 """Folder of figures, if requested."""
@@ -20,13 +20,14 @@ FIGURES = "figures"
 def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
     """Raise an error for a result folder in which an input of the command would be replaced or removed.
 
-    The check covers the folder and its folders of policies.
+    The check covers the folder and its folders of policies, and whether something can be written there.
 
     Raises
     ------
     InputError
         With the name of the file.
     """
+    check_folder(folder)
     if not Path(folder).is_dir():
         return
     from gridsim import result  # numpy: not needed for --help

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gridsim.cli import source
 from gridsim.cli.quote import demand_of
 from gridsim.errors import InputError
-from gridsim.files import check_output, print_json
+from gridsim.files import check_folder, check_output, print_json
 from gridsim.model.dates import duration, instant
 from gridsim.registry import Spec
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from gridsim.forecasts.backtest import Backtest
     from gridsim.forecasts.new_job import NewJob
     from gridsim.model.cluster_state import ClusterState
-
-
-_OF_NEW_JOB: tuple[str, ...] = ("walltime", "user", "account", "partition", "qos", "nodes", "tasks")
-_OF_NEW_JOB += ("task_memory", "task_gpus", "gpu_kind", "feature", "exclusive", "pool")
-"""Options of a job that is not submitted yet, which need its cores."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,9 +43,11 @@ def run(args: argparse.Namespace) -> int:
     how: dict[str, Any] = {"futures": args.futures, "horizon": args.horizon, "seed": args.seed}
     how |= {"options": options, "arrivals": not args.no_arrivals, "model": args.future_model}
     state, tested, folder = None, None, args.live
+    _check_question(args)
     if args.report is not None:
         check_output(args.report, source.input_files(args), overwrite=args.overwrite)
-    _check_question(args)
+    if args.out is not None:
+        check_folder(args.out)
     new = _new_job(args)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
@@ -69,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
         how |= {"workers": team, "progress": partial(progress.show, "forecasts")}
         if args.backtest:
             if log is None:
-                raise InputError("needs a log; expected a job log", field="backtest")
-            asked = {"platform": platform, "state": args.state, "ask": args.ask, "moments": args.moments}
-            tested = backtest_forecasts(log, **how, **asked)
+                raise InputError("needs a job log, such as sacct.txt in the folder of --live", field="backtest")
+            asked = how | {"platform": platform, "state": args.state, "ask": args.ask or "new"}
+            tested = backtest_forecasts(log, **asked, moments=args.moments or 600)
             if args.at is None and state is None:
                 return _tell(args, None, tested)
         how |= {"job": None if args.job == "all" else args.job, "new": new, "calibrate": not args.no_calibration}
@@ -95,9 +92,16 @@ def _check_question(args: argparse.Namespace) -> None:
         raise InputError("is for a log; --live has its own moment, state and machine", field=name)
     if args.width is not None and args.job is not None:
         raise InputError("is a job that waits already, but --cores is one that is not submitted yet", field="job")
-    if args.width is None and (option := next((it for it in _OF_NEW_JOB if getattr(args, it)), None)):
-        option = option.replace("_", "-")
-        raise InputError(f"is missing; --{option} is that of a job that is not submitted yet", field="cores")
+    if args.report == "-":
+        raise InputError("is '-'; expected the name of a file", field="report")
+    needs = {"ask moments": "backtest", "overwrite": "report", "walltime user account partition qos": "width"}
+    needs["nodes tasks task_memory task_gpus gpu_kind feature exclusive pool"] = "width"
+    if args.backtest and args.live is None:  # with a moment, its forecast is made too
+        needs["job width instead shapes until_empty at_most compare_without no_calibration"] = "at"
+    absent = {name for name, value in vars(args).items() if value is None or value is False}
+    for name, other in ((name, other) for names, other in needs.items() for name in names.split()):
+        if name not in absent and other in absent:
+            raise InputError(f"--{name} has no effect without --{other}".replace("width", "cores").replace("_", "-"))
 
 
 def _of_folder(folder: Path, state: ClusterState) -> Spec:
@@ -140,7 +144,7 @@ def _tell(args: argparse.Namespace, found: Answer | None, tested: Backtest | Non
         output = ForecastTest.view(tested, **how) if found is None else Forecast.view(found, **how)
         if args.out is not None:
             output.write(args.out, backtest=tested)
-            print(f"\nPage: {Path(args.out, PAGE)}   (tables in {args.out}/)", file=where)
+            print(f"\nPage: {Path(args.out, PAGE)}   (tables in {Path(args.out)}/)", file=where)
         if args.report is not None:
             output.page(args.report, backtest=tested)
     return 0

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         deadline = at + duration(args.deadline[1:], "deadline")
     elif args.deadline is not None:
         deadline = instant(args.deadline, "deadline", workload.provenance)
-    with JobsProgress() as progress:
+    with JobsProgress(what="") as progress:
         found = quote(
             workload,
             at=at,

@@ -128,13 +128,14 @@ class JobsProgress(_Bars):
     runs : int
         Expected number of runs.
     what : str
-        Noun of the things that are counted.
+        Noun of the things that are counted; empty if the labels contain it.
     """
 
     def __init__(self, total: int | None = None, runs: int = 1, what: str = "jobs") -> None:
         super().__init__(TimeRemainingColumn())
         self._total, self._runs, self._what = total, runs, what
         self._released: dict[str, int] = {}
+        self._label = ""
         self._task: TaskID | None = None
         self._said: set[str] = set()
         self._first: tuple[float, int] | None = None
@@ -164,7 +165,7 @@ class JobsProgress(_Bars):
 
     def show(self, label: str, jobs: int, total: int | None = None) -> None:
         """Show that *jobs* jobs have been released in a run, of a *total* that was unknown until now."""
-        self._released[label], self._total = jobs, total or self._total
+        self._label, self._released[label], self._total = label, jobs, total or self._total
         self._runs = max(self._runs, len(self._released))
         self._first = self._first or (time.monotonic(), self.released)
         if self._terminal:
@@ -195,7 +196,7 @@ class JobsProgress(_Bars):
         """Return the progress in one line."""
         total, released = self.total, self.released
         if total is None:
-            return f"{next(iter(self._released))}: {released:,} {self._what}"
+            return f"{self._label}: {self._released[self._label]:,} {self._what}".rstrip()
         state = f"{self._runs_done()}: {released:,} of {total:,} {self._what}"
         assert self._first is not None
         begun, before = self._first  # excludes the time before the first report (workers or compiler starting)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.entities.beginning import Beginning, Condition
-from gridsim.errors import InputError
+from gridsim.errors import InputError, name_of
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import LABELS, ClusterState, RunningJob, StateJob, WaitingJob
 from gridsim.model.failures import Failures
@@ -72,6 +72,9 @@ class StartingPoint:
         InputError
             If running jobs hold more cores than the machine has, or no job has a limit.
         """
+        if not isinstance(state, ClusterState):
+            what = name_of(state)[:60]  # type: ignore[unreachable]
+            raise InputError(f"is {what}; expected a ClusterState, such as of read_slurm_state", field="state")
         at, running = state.at, [job for job in state.running if not job.stopped]
         waiting = [job for job in state.waiting if job.kind not in _WHY]
         jobs: list[RunningJob | WaitingJob] = [*running, *waiting]
@@ -103,9 +106,10 @@ class StartingPoint:
             any_one=frozenset(row for row, job in enumerate(waiting, many) if job.any_one),
             throttles={row: most[number] for row, number in enumerate(base) if number in most},
         )
-        notes = [*state.notes, "nodes, features and partitions are ignored: the machine is one pool of cores"]
+        machine = "each core is a node" if next(platform.clusters()).nodes else "the machine is one pool of cores"
+        notes = [*state.notes, f"{machine}; features, partitions, memory and GPUs are ignored"]
         if stopped := len(state.running) - many:
-            notes.append(f"{stopped} suspended jobs hold no cores; when they continue is not modelled")
+            notes.append(f"suspended jobs hold no cores, and when they continue is not modelled: {stopped}")
         left_out = {job.job: _WHY[job.kind] or job.reason for job in state.waiting if job.kind in _WHY}
         given = (beginning, platform, windows, tuple(job.job for job in jobs), left_out, tuple(notes))
         return cls(replace(workload, submit=submit, names=names), *given)
@@ -177,6 +181,8 @@ def _machine(
     """
     up = {node.node: node for node in state.nodes if node.state != "down"}
     total, held = sum(node.cores for node in up.values()), sum(job.cores for job in running)
+    if not total:
+        raise InputError("no node of the state is up, so no job can start", field="nodes")
     if held > total:
         message = f"has running jobs on {held} cores, but nodes with {total}; expected at most what the nodes have"
         raise InputError(message, field="nodes")

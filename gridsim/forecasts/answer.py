@@ -66,8 +66,10 @@ class JobForecast:
         Sorted waits of the source.
     intervals : mapping of float to (float, float)
         Interval of each level; calibrated if *pairs* is not 0.
-    pairs, known : int
-        Number of earlier forecasts that calibrate it, and of those that there are.
+    pairs : int
+        Number of earlier forecasts that calibrate it.
+    known : int or None
+        Number of earlier forecasts that there are; None if none are requested.
     source : str
         ``futures``, or ``similar jobs``.
     requested : float
@@ -92,7 +94,7 @@ class JobForecast:
     sample: FloatArray
     intervals: Mapping[float, tuple[float, float]]
     pairs: int
-    known: int
+    known: int | None
     source: str
     requested: float
     observed: Mapping[float, tuple[int, int]] = field(default_factory=dict)
@@ -108,8 +110,8 @@ class JobForecast:
 
     @property
     def at_once(self) -> bool:
-        """True if the job starts at the moment in all futures."""
-        return self.source == "futures" and float(self.sample[-1]) == 0.0
+        """True if the job starts at the moment in all futures, and its 90 % interval ends within 60 s."""
+        return self.source == "futures" and float(self.sample[-1]) == 0.0 and self.intervals[0.9][1] <= 60
 
 
 @dataclass(frozen=True)

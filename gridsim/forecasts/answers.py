@@ -16,7 +16,7 @@ from gridsim.forecasts.backtest import Backtest
 from gridsim.forecasts.custom_model import custom_model
 from gridsim.forecasts.forecaster import Ask, Forecaster, Progress, shapes_of
 from gridsim.forecasts.intervals import LEVELS, Calibration, uncalibrated
-from gridsim.forecasts.model import WEEK, Options, Source
+from gridsim.forecasts.model import LEAST_FUTURES, WEEK, Options, Source
 from gridsim.forecasts.new_job import NAME, NewJob
 from gridsim.forecasts.state import Machine, State, cluster_state
 from gridsim.model.capacity import NodeGroup
@@ -33,9 +33,6 @@ from gridsim.policy.site_policy import machine as machine_for
 from gridsim.scenario import jobs_of
 from gridsim.workers import Workers, crew
 from gridsim.workload.read import Paths
-
-LEAST_FUTURES = 19
-"""Fewest futures of a forecast with a limited time."""
 
 LAST_JUDGED = 100
 """Number of judged forecasts of which the observed share of hits is stated."""
@@ -102,7 +99,7 @@ def forecast(
     state : {"simulated", "recorded"}, optional
         Origin of the state and of true starts; ``recorded`` by default if the log has them.
     futures, horizon, seed : int, float, int
-        Number of futures, their length (s), and the seed.
+        Number of futures (at least 19), their length (s), and the seed.
     options : Run, optional
         Options of the runs.
     arrivals : bool
@@ -145,8 +142,8 @@ def forecast(
     """
     if isinstance(log, ClusterState) and at is not None:
         raise InputError("is for a log; a live state has its own moment", field="at")
-    if uses_run_times(getattr(make_policy(policy), "predict", None)):
-        raise InputError(f"{name_of(make_policy(policy))} needs true run times, which are unknown", field="policy")
+    if uses_run_times(predictor := getattr(make_policy(policy), "predict", None)):
+        raise InputError(f"predict={name_of(predictor)} needs true run times, unknown in a forecast", field="policy")
     run_options = options or Run()
     asked = Options(futures, cast("int", horizon), seed, state, arrivals, custom_model(model))
     if isinstance(log, ClusterState):
@@ -173,9 +170,12 @@ def forecast(
         message = f"has {days:.1f} days before the moment, and arrivals need 2 weeks; --no-arrivals leaves them out"
         raise InputError(message, field="history")
     places = _chosen(found, job if new is None else NAME)
+    tried = _other_shapes(found, places, instead, parts) if instead or parts else []
+    if compare_without and found.forecaster.machine.options.failures is None:
+        raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
     if at_most is not None:
         found = found._replace(forecaster=_limited(found, places, at_most))
-    calibration = None
+    calibration = Calibration([], found.forecaster.options.horizon) if calibrate else None
     sample = _sample(found, places, workers)
     if calibrate and found.earlier is not None:
         questions = found.earlier.calibrating(found.state.at, "pending" if new is None else "new")
@@ -184,12 +184,7 @@ def forecast(
     answer = _answer(found, places, sample, calibration)
     if compare_without:
         answer = replace(answer, jobs=_compared(found, places, answer, workers))
-    if instead or parts:
-        if len(places) != 1:
-            raise InputError("is for one job; expected a job, or the cores of a new one", field="instead")
-        tried = shapes_of(answer.jobs[0].cores, answer.jobs[0].limit, instead, parts)
-        if (widest := max((cores for cores, _ in tried), default=0)) > answer.machine:
-            raise InputError(f"{widest} cores; expected 1 to {answer.machine}, those of the machine", field="instead")
+    if tried:
         answer = replace(answer, shapes=found.forecaster.shapes(found.state, places[0], tried))
     return replace(answer, empty=found.forecaster.until_empty(found.state)) if until_empty else answer
 
@@ -282,6 +277,20 @@ def _chosen(found: _Moment, job: int | str | None) -> list[int]:
     raise InputError(f"{name} {why}; expected a waiting job", field="job")
 
 
+def _other_shapes(
+    found: _Moment, places: Sequence[int], instead: Sequence[str], parts: Sequence[float]
+) -> list[tuple[int, float]]:
+    """Return the other shapes of the only job, by the options."""
+    if len(places) != 1:
+        raise InputError("is for one job; expected --job or --cores", field="instead" if instead else "shapes")
+    row, most = found.state.waiting[places[0]], found.forecaster.machine.platform.cores
+    own = int(found.forecaster.log.cores[row]), float(found.forecaster.history.limit[row])
+    tried = shapes_of(*own, instead, parts)
+    if (widest := max((cores for cores, _ in tried), default=0)) > most:
+        raise InputError(f"{widest} cores; expected 1 to {most}, those of the machine", field="instead")
+    return tried
+
+
 def _limited(found: _Moment, asked: Sequence[int], at_most: float) -> Forecaster:
     """Return the forecaster with as many futures as fit in some seconds, by the speed of the first ones."""
     begun, options = time.perf_counter(), found.forecaster.options
@@ -314,7 +323,7 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     policy, runs = forecaster.machine.policy, forecaster.runs(state)
     requested = runs.by_requested_walltimes(asked).astype(np.float64).tolist()
     stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
-    earlier: dict[str, Any] = {"known": 0}
+    earlier: dict[str, Any] = {"known": None}
     if calibration is not None:
         earlier = {"known": calibration.known(state.at), "observed": _observed(calibration)}
     jobs = []
@@ -330,7 +339,7 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
         jobs.append(JobForecast(name, *size, **more))
     order = sorted(range(len(jobs)), key=lambda i: jobs[i].median)
     missing, cancelled = runs.model.missing_days(), forecaster.cancelled_share(state.at)
-    notes = [*found.notes, *[f"arrivals are missing for {missing:.0f} of the days of the horizon"] * bool(missing)]
+    notes = [*found.notes, *[f"the log is too short for arrivals on {missing:.0f} days of the horizon"] * bool(missing)]
     notes += ["later arrivals are left out"] * (not options.arrivals)
     notes += [f"the model of the future is {name_of(options.model)}"] * (options.model is not None)
     if capabilities_of(make_policy(policy)).plan:
@@ -349,8 +358,6 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
 def _compared(found: _Moment, asked: Sequence[int], answer: Answer, workers: int | Workers) -> list[JobForecast]:
     """Return the jobs with their delay by windows and failures, in the same futures."""
     machine = found.forecaster.machine
-    if machine.options.failures is None:
-        raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
     plain = machine._replace(options=replace(machine.options, failures=None))
     without = _sample(found._replace(forecaster=replace(found.forecaster, machine=plain)), asked, workers)
     column = {found.ids[place]: waits for place, waits in zip(asked, without.T, strict=True)}
@@ -404,7 +411,7 @@ def backtest_forecasts(
     ask : {"new", "pending"}
         Jobs at their submission, or jobs that wait already.
     futures, horizon, seed : int, float, int
-        Number of futures, their length (s), and the seed.
+        Number of futures (at least 19), their length (s), and the seed.
     options : Run, optional
         Options of the runs.
     arrivals : bool
@@ -433,6 +440,8 @@ def backtest_forecasts(
     pairs = forecaster.pairs(forecaster.judged(moments, ask), workers, progress)
     found = Backtest(pairs, horizon, seed=seed)
     if len(found.tests) < 2:
-        message = f"has {len(pairs)} forecasts, and fewer than two have {found.needed} others a horizon before them"
-        raise InputError(f"{message}; expected more moments or a longer log", field="backtest")
+        message = (
+            f"{len(pairs)} forecasts, and {len(found.tests)} of them with {found.needed} known before; expected two"
+        )
+        raise InputError(f"{message}: a log of more than 10 weeks, or more moments", field="backtest")
     return found

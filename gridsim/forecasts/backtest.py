@@ -109,7 +109,7 @@ class Backtest(Calibration):
         own, other = (np.array([it.sum() for it in _blocks(self.losses[name])]) for name in ("forecast", baseline))
         draws = np.random.default_rng(self.seed).integers(0, len(own), (DRAWS, len(own)))
         skills = 1 - own[draws].sum(axis=1) / other[draws].sum(axis=1)
-        return float(1 - own.sum() / other.sum()), float(skills.std(ddof=1))
+        return float(1 - own.sum() / other.sum()), float(skills.std(ddof=1)) if len(own) > 1 else math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures; times in hours."""

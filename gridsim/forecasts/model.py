@@ -5,7 +5,6 @@ Times are whole seconds. Nothing that became known after the moment is read (spe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -23,6 +22,9 @@ WEEK = 7 * 86_400
 WEEKS = 10
 """Number of earlier weeks from which arrivals are copied."""
 
+LEAST_FUTURES = 19
+"""Fewest futures: with fewer, an interval of all waits has a probability below 90 %."""
+
 DEPENDENCE = 0.5
 """Probability with which a job shares the uniform of its user and limit."""
 
@@ -34,7 +36,7 @@ class Options:
     Attributes
     ----------
     futures, horizon, seed : int
-        Number of futures, their length (s), and the seed.
+        Number of futures (at least 19), their length (s), and the seed.
     source : {"simulated", "recorded"}, optional
         Origin of states and true starts; by default recorded if the log has starts.
     arrivals : bool
@@ -51,12 +53,12 @@ class Options:
     model: Any = None
 
     def __post_init__(self) -> None:
-        for name, least in (("futures", 1), ("seed", 0)):
+        for name, least in (("futures", LEAST_FUTURES), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise InputError(f"is {value}; expected a whole number from {least}", field=name)
-        if not 3600 <= self.horizon < math.inf:
-            raise InputError(f"is {self.horizon:g} s; expected at least 1 h", field="horizon")
+        if not 3600 <= self.horizon <= 3650 * 86_400:
+            raise InputError(f"is {self.horizon:g} s; expected at least 1 h and at most 3650 d", field="horizon")
         object.__setattr__(self, "horizon", int(self.horizon))
         if self.source not in (None, "simulated", "recorded"):
             raise InputError(f"is '{self.source}'; expected simulated or recorded", field="state")

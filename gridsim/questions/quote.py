@@ -96,7 +96,7 @@ def quote(
     answers: dict[str, Answer] = {}
     moments: dict[str, Moment] = {}
     for label, setup in setups.items():
-        hear = None if progress is None else partial(progress, label)
+        hear = None if progress is None else partial(progress, f"{label}, jobs")
         moments[label] = job.moment(workload, setup, hear)
         if demand is not None and not capabilities_of(setup.policy).site:
             _check_demand(label, moments[label])

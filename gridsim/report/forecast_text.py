@@ -65,9 +65,10 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
         stated = percent(hits / many)
     found = f"{name} starts {span} with {stated} probability (calibrated on {job.pairs} earlier forecasts)"
     if not job.pairs:
-        why = f": {job.known} earlier forecasts, {FEWEST} needed" if 0 < job.known < FEWEST else ""
+        why = f": {job.known} earlier forecasts, {FEWEST} needed" if job.known and job.known < FEWEST else ""
         found = f"{name} starts {span} in {stated} of the futures (not calibrated{why})"
-    found += f"; median {later if job.median > answer.horizon else instant(answer, job.median)}."
+    median = later if job.median > answer.horizon else instant(answer, job.median) if job.median > 0 else "now"
+    found += f"; median {median}."
     if not math.isfinite(high):
         found += " No later limit can be stated."
     if many:
@@ -103,13 +104,13 @@ def sentences(answer: Answer) -> Iterator[str]:
         yield SIMILAR
     if len(answer.jobs) == 1:
         yield sentence(answer, answer.jobs[0])
-    elif not answer.jobs and not answer.left_out:
-        yield "No job waits at this moment."
-    elif answer.jobs and not any(job.pairs for job in answer.jobs):
+    elif not answer.jobs:
+        yield "No job waits for cores at this moment."
+    elif not any(job.pairs for job in answer.jobs):
         known = answer.jobs[0].known
         why = f": {known} earlier forecasts, {FEWEST} needed" if known else ", as there are no earlier forecasts"
-        yield f"The intervals are not calibrated{why}."
-    elif answer.jobs:
+        yield f"The intervals are not calibrated{'' if known is None else why}."
+    else:
         pairs = sorted({job.pairs for job in answer.jobs if job.pairs})
         yield f"The intervals are calibrated on {' to '.join(map(str, pairs[:1] + pairs[1:][-1:]))} earlier forecasts."
     if len(answer.jobs) > 1:
@@ -134,9 +135,9 @@ def delay_lines(answer: Answer) -> Iterator[str]:
     later = [(job, delay) for job, delay, many in compared if many >= CLEARLY * answer.futures]
     if compared:
         jobs = f"{len(later)} of {counted(len(compared), 'job')} {'starts' if len(later) == 1 else 'start'}"
-        shown = listed([f"job {job.job} by {duration(delay)}" for job, delay in later[:5]])
+        shown = [f"job {job.job} by {duration(delay)}" for job, delay in later[:5]]
         found = f"{jobs} at least 1 min later than without windows and failures, in at least {percent(CLEARLY)} of the"
-        yield f"{found} futures{f': {shown} (median)' if later else ''}."
+        yield f"{found} futures{f': {listed(shown)} (median)' if shown else ''}."
 
 
 def coverage_lines(answer: Answer) -> Iterator[str]:
@@ -253,7 +254,7 @@ def backtest_sentences(figures: dict[str, Any]) -> Iterator[str]:
     """Yield the statements of a back-test."""
     ninety = figures["90%"]
     share = f"{100 * ninety['calibrated']:.1f} % (standard error {100 * ninety['standard_error']:.1f})"
-    width = f"its median width is {ninety['width_h']:.1f} h" if math.isfinite(ninety["width_h"]) else "it has no end"
+    width = f"its median width is {ninety['width_h']:.1f} h" if math.isfinite(ninety["width_h"]) else "most have no end"
     yield f"Of {figures['tests']} jobs, {share} started within the 90 % interval; {width}."
     losses, wrong = figures["pinball_h"], f"{figures['mae_h']['median']:.2f} h"
     yield f"On average the jobs waited {figures['mean_wait_h']:.2f} h, and the median is wrong by {wrong}."

@@ -55,7 +55,7 @@ def test_the_intervals_in_the_file_are_ranks_of_the_samples(
     """Section 3.1 of the specification, computed from samples.csv alone."""
     assert main(words(log, "--at", str(AT), "--no-calibration", "--out", str(tmp_path))) == 0
     assert f"Page: {tmp_path / 'forecast.html'}   (tables in {tmp_path}/)" in capsys.readouterr().out
-    assert {it.name for it in tmp_path.iterdir()} == {"forecast.csv", "forecast.html", "forecast.json", "samples.csv"}
+    assert {it.name for it in tmp_path.iterdir()} == FILES - {"backtest.csv", "backtest.json"}
     waits: dict[str, list[float]] = {}
     for row in table(tmp_path / "samples.csv"):
         waits.setdefault(row["job"], []).append(number(row["wait"]))
@@ -75,7 +75,7 @@ def test_the_intervals_in_the_file_are_ranks_of_the_samples(
     assert medians == sorted(medians)
     page = (tmp_path / "forecast.html").read_text()
     assert page.count('<tr><th scope="row">') == len(rows)
-    assert "not calibrated, as there are no earlier forecasts" in page.replace("\u00a0", " ")
+    assert "The intervals are not calibrated." in page.replace("\u00a0", " ")
 
 
 def test_a_forecast_and_its_back_test_share_a_page(
@@ -124,9 +124,16 @@ def test_a_live_state_is_written_and_jobs_without_a_forecast_are_rows(tmp_path: 
         (["--live", "x", "--at", "3h"], "field 'at': is for a log"),
         (["--live", "x", "--machine", "3"], "field 'machine': is for a log"),
         (["--live", "x", "--state", "simulated"], "field 'state': is for a log"),
-        (["--at", "3h", "--walltime", "1h"], "field 'cores': is missing"),
-        (["--at", "3h", "--user", "1"], "field 'cores': is missing; --user is that of a job that is not submitted yet"),
-        (["--at", "3h", "--task-gpus", "1"], "field 'cores': is missing; --task-gpus"),
+        (["--at", "3h", "--walltime", "1h"], "--walltime has no effect without --cores"),
+        (["--at", "3h", "--task-gpus", "1"], "--task-gpus has no effect without --cores"),
+        (["--at", "3h", "--user", "3"], "--user has no effect without --cores"),
+        (["--at", "3h", "--ask", "new"], "--ask has no effect without --backtest"),
+        (["--at", "3h", "--moments", "600"], "--moments has no effect without --backtest"),
+        (["--at", "3h", "--overwrite"], "--overwrite has no effect without --report"),
+        (["--backtest", "--until-empty"], "--until-empty has no effect without --at"),
+        (["--at", "3h", "--report", "-"], "field 'report': is '-'; expected the name of a file"),
+        (["--live", "x"], "x: folder does not exist; expected a folder with squeue.json"),
+        (["--live", __file__], "is a file; expected a folder with squeue.json"),
         (["--at", "3h", "--cores", "1", "--walltime", "1h", "--job", "3"], "field 'job': is a job that waits already"),
     ],
 )
@@ -142,13 +149,17 @@ def test_progress_counts_earlier_forecasts(capsys: pytest.CaptureFixture[str], m
     with terminal.JobsProgress(what="earlier forecasts") as progress:
         progress.show("forecasts", 20, 60)
     assert capsys.readouterr().err == "simulating: 20 of 60 earlier forecasts\n"
+    with terminal.JobsProgress(what="") as progress:  # of a quote
+        progress.show("easy, jobs", 900)
+        progress.show("easy, earlier forecasts", 20)
+    assert capsys.readouterr().err == "easy, jobs: 900\neasy, earlier forecasts: 20\n"
 
 
 def test_a_cluster_without_jobs_has_a_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder(tmp_path, case("f05-live-state"), **{"squeue.json": '{"jobs": []}'})
     (tmp_path / "scontrol_partition.txt").unlink(missing_ok=True)
     assert main(["forecast", "--live", str(tmp_path), "--timezone", "UTC", "--no-arrivals", "--futures", "19"]) == 0
-    assert "No job waits at this moment." in capsys.readouterr().out
+    assert "No job waits for cores at this moment." in capsys.readouterr().out
 
 
 SLURM_CONF = """ClusterName=c
@@ -206,6 +217,19 @@ def test_the_page_alone_replaces_no_file_without_permission(
     assert "is an input of this command" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_a_place_without_permission_is_an_error_before_the_work(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / "file").write_text("")
+    asked = ["forecast", str(tmp_path / "absent.swf"), "--at", "3h", option]
+    assert main([*asked, str(file / "a" / "b")]) == 2
+    assert f"{file}: is a file; expected a folder" in capsys.readouterr().err
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert main([*asked, str(tmp_path / "a" / "b")]) == 2
+    assert f"{tmp_path}: cannot be written to\n" in capsys.readouterr().err
+
+
 def test_tables_do_not_replace_the_log(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = tmp_path / "samples.csv"
     shutil.copy(log, own)
@@ -218,7 +242,7 @@ def test_results_in_python_write_the_same_files(log: Path, tmp_path: Path) -> No
     how: dict[str, Any] = {"state": "simulated", "futures": 39, "horizon": 2 * DAY}
     answer = gs.forecast(log, at=AT, calibrate=False, **how)
     assert isinstance(answer, Forecast)
-    assert sorted(answer.write(tmp_path / "a")) == ["forecast.csv", "forecast.html", "forecast.json", "samples.csv"]
+    assert {*answer.write(tmp_path / "a")} == FILES - {"backtest.csv", "backtest.json"}
     assert main(words(log, "--at", str(AT), "--no-calibration", "--out", str(tmp_path / "b"))) == 0
     for name in ("forecast.csv", "samples.csv", "forecast.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

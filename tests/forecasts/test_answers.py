@@ -163,7 +163,7 @@ def test_the_state_of_a_cluster_needs_no_history() -> None:
 def test_a_job_that_is_not_submitted_yet_waits_behind_the_jobs_of_a_live_state() -> None:
     case = json.loads((Path(__file__).parent / "golden" / "f07-world.json").read_text())
     known = state_of(case["state"])
-    user, cores = known.waiting[0].user, sum(node.cores for node in known.nodes)
+    user, cores = known.waiting[0].user, sum(node.cores for node in known.nodes if node.state != "down")
     first = gs.forecast(known, policy="fcfs", arrivals=False)
     found = gs.forecast(known, new=gs.NewJob(cores, 3600.0, {"user": user}), policy="fcfs", arrivals=False)
     assert [job.job for job in found.jobs] == ["the new job"]
@@ -212,11 +212,13 @@ def test_the_state_of_a_log_is_a_state_of_a_cluster() -> None:
         ({"job": 1}, "has ended"),
         ({"job": 10**6}, "is unknown at this moment"),
         ({"at": math.nan}, "expected [0-9]+ d"),
+        ({"at": math.inf}, "expected [0-9]+ d"),
         ({"horizon": 60}, "at least 1 h"),
         ({"horizon": math.nan}, "at least 1 h"),
         ({"horizon": math.inf}, "at least 1 h"),
-        ({"futures": 0}, "is 0; expected a whole number from 1"),
-        ({"futures": 2.5}, "is 2.5; expected a whole number from 1"),
+        ({"horizon": 11 * 365 * DAY}, "at most 3650 d"),
+        ({"futures": 18}, "is 18; expected a whole number from 19"),
+        ({"futures": 20.5}, "is 20.5; expected a whole number from 19"),
         ({"seed": -1}, "is -1; expected a whole number from 0"),
         ({"state": "guessed"}, "expected simulated or recorded"),
         ({"new": NewJob(9, 60, {})}, "'cores': 9 cores; expected 1 to 8"),
@@ -225,7 +227,9 @@ def test_the_state_of_a_log_is_a_state_of_a_cluster() -> None:
         ({"new": NewJob(4, 60, {}), "instead": ["cores=9"]}, "9 cores; expected 1 to 8"),
         ({"new": NewJob(4, 60, {}), "instead": ["cores=4"]}, "is the shape of the job itself"),
         ({"new": NewJob(4, 60, {}), "instead": ["walltime=0"]}, "expected a walltime above 0"),
-        ({"policy": "easy?predict=clairvoyant"}, "needs true run times"),
+        ({"policy": "easy?predict=clairvoyant"}, "'policy': predict=.* needs true run times, unknown in a forecast"),
+        ({"policy": "easy?predict=true"}, "unknown predictor 'true'.*clairvoyant"),
+        ({"parts": [0.5]}, "'shapes': is for one job"),
     ],
 )
 def test_bad_input_has_one_clear_error(change: dict[str, Any], message: str) -> None:
@@ -277,7 +281,7 @@ def test_pairs_of_other_labels_or_of_an_object_without_a_text_are_not_mixed(tmp_
 
 def test_no_earlier_forecast_is_made_if_the_log_is_too_short(tmp_path: Path) -> None:
     made: list[int] = []
-    gs.forecast(busy_log(), at=5 * DAY, futures=1, arrivals=False, progress=lambda number, _: made.append(number))
+    gs.forecast(busy_log(), at=5 * DAY, futures=19, arrivals=False, progress=lambda number, _: made.append(number))
     assert made == []
     assert not list(tmp_path.rglob("*.pairs"))
 
@@ -285,7 +289,7 @@ def test_no_earlier_forecast_is_made_if_the_log_is_too_short(tmp_path: Path) -> 
 def test_a_new_plan_is_stated() -> None:
     note = "the policy makes a new plan at the moment, in the order of the queue"
     for policy, stated in (("conservative", True), ("easy", False)):
-        answer = gs.forecast(busy_log(), at=AT, futures=1, horizon=DAY, policy=policy, calibrate=False)
+        answer = gs.forecast(busy_log(), at=AT, futures=19, horizon=DAY, policy=policy, calibrate=False)
         assert (note in answer.notes) == stated
 
 
@@ -298,8 +302,25 @@ def test_an_empty_queue_and_one_beyond_the_horizon_have_sentences() -> None:
         "It takes longer than 7 d until no job of the present queue waits (median; 90 %: > 7 d; not calibrated).",
         "From 13:00 on no job waits at all (median; 90 %: 13:00; not calibrated).",
     ]
-    assert list(sentences(replace(answer, jobs=[]))) == ["No job waits at this moment."]
+    assert list(sentences(replace(answer, jobs=[]))) == ["No job waits for cores at this moment."]
+    waits = replace(answer, jobs=[job_of(delay=(30.0, 0))])
+    unchanged = (
+        "0 of 1 job start at least 1 min later than without windows and failures, in at least 90 % of the futures."
+    )
+    assert list(sentences(waits))[-1] == unchanged
     assert replace(answer, calendar=Calendar(0)).to_dict()["date"] == "1970-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [(None, ""), (0, ", as there are no earlier forecasts"), (31, ": 31 earlier forecasts, 50 needed")],
+)
+def test_the_reason_is_stated_only_with_a_calibration(known: int | None, why: str) -> None:
+    answer = replace(answer_of(job_of()), jobs=[job_of(pairs=0, known=known)] * 2)
+    assert next(sentences(answer)) == f"The intervals are not calibrated{why}."
+    for calibrate in (True, False):
+        found = gs.forecast(busy_log(), at=8 * DAY, futures=19, arrivals=False, calibrate=calibrate)
+        assert {it.known for it in found.jobs} == {0 if calibrate else None}
 
 
 def test_intervals_of_several_jobs_state_their_numbers_of_earlier_forecasts() -> None:
@@ -335,9 +356,15 @@ def job_of(**changes: Any) -> JobForecast:
             "Job 310128 starts between 13:00 and 14:35 with 90 % probability (calibrated on 200 earlier forecasts); "
             "median 13:58.",
         ),
-        ({"sample": np.zeros(99)}, "Job 310128 starts now."),
+        ({"sample": np.zeros(99), "intervals": {0.9: (0.0, 60.0)}}, "Job 310128 starts now."),
         (
-            {"sample": np.zeros(99), "not_modelled": "QOSMaxJobsPerUserLimit", "pairs": 0},
+            {"sample": np.zeros(99), "intervals": {0.9: (0.0, 61.0)}},
+            "Job 310128 starts from now on, at the latest 12:02, with 90 % probability (calibrated on 200 earlier "
+            "forecasts); median now.",
+        ),
+        (
+            {"sample": np.zeros(99), "intervals": {0.9: (0.0, 0.0)}, "not_modelled": "QOSMaxJobsPerUserLimit"}
+            | {"pairs": 0, "known": None},
             "Job 310128 starts now. Not modelled: QOSMaxJobsPerUserLimit.",
         ),
         (

@@ -276,7 +276,8 @@ DOCUMENT = jobs_of(case(CASES[0]))
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({}, "has no list of jobs; expected squeue.json, scontrol_job.txt, squeue.txt"),
+        ({}, "has no list of jobs; expected a folder with squeue.json or scontrol_job.txt or squeue.txt"),
+        ({"scontrol_job.txt": "\n"}, "scontrol_job.txt: is empty, so it was cut: an empty list is 'No jobs in the"),
         ({"squeue.json": cut(DOCUMENT)}, r"squeue.json line \d+: is not valid JSON: .* the whole output of squeue"),
         ({"squeue.json": DOCUMENT + DOCUMENT}, r"squeue.json line \d+: is not valid JSON: Extra data"),
         ({"squeue.json": '{"jobs": [{"job_id": 1, "time": {}}]}'}, "line 1, field 'job_state': is '' for job 1;"),
@@ -300,6 +301,12 @@ def test_damaged_lists_are_errors_with_file_and_record(files: dict[str, str], ex
         read_slurm_state(folder(tmp_path, case(CASES[0]), **files), timezone="UTC")
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "text"), [("squeue.txt", ""), ("scontrol_job.txt", "No jobs in the system\n")])
+def test_a_list_without_jobs_is_a_state(name: str, text: str, tmp_path: Path) -> None:
+    state = read_slurm_state(folder(tmp_path, case(CASES[0]), **{name: text}), timezone="UTC")
+    assert (state.running, state.waiting) == ((), ())
 
 
 def test_an_old_state_and_a_repeated_reservation_are_noted(tmp_path: Path) -> None:

@@ -150,6 +150,19 @@ def test_a_damaged_number_of_cores_is_an_error_where_each_core_is_a_node() -> No
             StartingPoint.of(ClusterState(1000, nodes=(node,)))
 
 
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({}, "'state': is {}; expected a ClusterState, such as of read_slurm_state"),
+        ("state", "'state': is 'state'; expected a ClusterState"),
+        (ClusterState(1000), "'nodes': no node of the state is up"),
+    ],
+)
+def test_another_object_and_a_state_without_a_node_are_errors(state: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        World.from_state(state, "easy")
+
+
 def test_a_draining_node_takes_no_new_jobs_on_the_cores_that_its_jobs_leave() -> None:
     """Node n1 drains and runs a job on 3 of its 4 cores; the waiting job needs more cores than n2 has."""
     base: dict[str, Any] = {"user": "u", "account": "", "partition": "p", "qos": "", "features": "", "reservation": ""}
@@ -159,5 +172,6 @@ def test_a_draining_node_takes_no_new_jobs_on_the_cores_that_its_jobs_leave() ->
     running = RunningJob(job="1", cores=3, start=900, elapsed=100, stopped=False, on=("n1",), **base)
     start = StartingPoint.of(ClusterState(1000, (running,), (), nodes))
     (window,) = start.windows
+    assert start.notes == ("each core is a node; features, partitions, memory and GPUs are ignored",)
     assert list(window.nodes) == ["n1.0", "n1.1", "n1.2", "n1.3"]  # type: ignore[arg-type]
     assert list(start.beginning.running[0][1].node) == [0, 1, 2]  # type: ignore[union-attr]

@@ -192,8 +192,11 @@ def _job_lines(folder: Path, clock: SiteClock) -> tuple[Path, list[_Line]]:
     for name, read in lists.items():
         path, text = _text_of(folder, name)
         if path.is_file():
+            if read is _shown and not text.strip():
+                raise InputError("is empty, so it was cut: an empty list is 'No jobs in the system'", path=path)
             return path, list(read(path, text, clock))
-    raise InputError(f"has no list of jobs; expected {', '.join(lists)}", path=folder)
+    what = "has no list of jobs" if folder.is_dir() else "is a file" if folder.exists() else "folder does not exist"
+    raise InputError(f"{what}; expected a folder with {' or '.join(lists)}", path=folder)
 
 
 def _document(path: Path, text: str, clock: SiteClock) -> Iterator[_Line]:
