@@ -154,7 +154,8 @@ def forecast(
             raise InputError(
                 "need nodes, and a live state is one pool of cores; expected --maintenance", field="failures"
             )
-        start = StartingPoint.of(log, on_nodes=failures is not None and failures.only_windows)
+        on_nodes = failures is not None and failures.only_windows
+        start = StartingPoint.of(log, on_nodes=on_nodes, policy=make_policy(policy))
         found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
     else:
         log = jobs_of(log, [make_policy(policy)])
@@ -177,7 +178,7 @@ def forecast(
         questions = found.earlier.calibrating(found.state.at, "pending" if new is None else "new")
         pairs = found.earlier.pairs(questions, workers, progress)
         calibration = Calibration(pairs, found.earlier.options.horizon)
-    answer = _answer(found, places, sample, calibration)
+    answer = _answer(found, policy, places, sample, calibration)
     if compare_without:
         answer = replace(answer, jobs=_compared(found, places, answer, workers))
     if instead or parts:
@@ -251,6 +252,7 @@ def _of_state(
         windows = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
         failures = replace(start, windows=tuple(windows)).with_windows(run_options.failures)
         machine = machine._replace(options=replace(run_options, failures=failures))
+    machine = machine._replace(policy=start.policy or machine.policy)  # of the futures, not of earlier forecasts
     log, rows = start.after(past.select(ended), at)
     elapsed = np.array([passed for passed, _ in start.beginning.running], dtype=np.int64)
     begin = np.full(len(log), NEVER)
@@ -307,22 +309,26 @@ def _observed(calibration: Calibration) -> dict[float, tuple[int, int]]:
     return {level: (sum(it[level].holds(wait) for wait, it in last), len(last)) for level in LEVELS}
 
 
-def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibration: Calibration | None) -> Answer:
+def _answer(
+    found: _Moment, policy: Any, asked: Sequence[int], sample: FloatArray, calibration: Calibration | None
+) -> Answer:
+    """Return the answer under a policy, as it was given."""
     forecaster, state, options = found.forecaster, found.state, found.forecaster.options
-    policy, runs = forecaster.machine.policy, forecaster.runs(state)
-    requested = runs.by_requested_walltimes(asked).astype(np.float64).tolist()
+    runs = forecaster.runs(state)
+    by_limits = runs.by_requested_walltimes(asked)
+    requested = np.where(by_limits < NEVER, by_limits, np.inf).tolist()
     stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
     earlier: dict[str, Any] = {"known": 0}
     if calibration is not None:
         earlier = {"known": calibration.known(state.at), "observed": _observed(calibration)}
     jobs = []
-    for place, waits, by_limits in zip(asked, sample.T, requested, strict=True):
-        row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, by_limits)
+    for place, waits, wait in zip(asked, sample.T, requested, strict=True):
+        row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, wait)
         more = {**earlier, **stated.get(name, {})}
         judged = None if calibration is None or more.get("not_modelled") else calibration.forecast(pair)
         judged = judged or uncalibrated(pair)
         size = (int(forecaster.log.cores[row]), float(forecaster.history.limit[row]))
-        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "requested": by_limits}
+        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "requested": wait}
         more |= {"sample": pair.of(judged.source), "source": judged.source, "pairs": len(judged.pairs)}
         more["intervals"] = {level: it.calibrated for level, it in judged.intervals.items()}
         jobs.append(JobForecast(name, *size, **more))
@@ -346,9 +352,13 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
 def _compared(found: _Moment, asked: Sequence[int], answer: Answer, workers: int | Workers) -> list[JobForecast]:
     """Return the jobs with their delay by windows and failures, in the same futures."""
     machine = found.forecaster.machine
-    if machine.options.failures is None:
+    policy, reserves = make_policy(machine.policy), False
+    if capabilities_of(policy).site:
+        reserves = bool(policy.reservations or policy.site.reservations)
+        policy = replace(policy, reservations=None, site=replace(policy.site, reservations=()))
+    if machine.options.failures is None and not reserves:
         raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
-    plain = machine._replace(options=replace(machine.options, failures=None))
+    plain = machine._replace(options=replace(machine.options, failures=None), policy=policy)
     without = _sample(found._replace(forecaster=replace(found.forecaster, machine=plain)), asked, workers)
     column = {found.ids[place]: waits for place, waits in zip(asked, without.T, strict=True)}
     jobs = []
