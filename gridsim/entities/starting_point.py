@@ -29,6 +29,9 @@ LEAST_LEFT = 30 * MICROSECOND
 MOST_CORES = 2_000_000
 """Largest number of cores of a state with windows, each of which is a node of the run."""
 
+CLOSED = "nodes without new jobs"
+"""Identifier of the windows of nodes that are closed at the moment."""
+
 _LABELS = ("user", "account", "partition", "qos")
 _SITE_LABELS = (*_LABELS, "reservation")
 
@@ -121,7 +124,8 @@ class StartingPoint:
         )
         notes = [*state.notes, _SITE if sited else _POOL]
         if sited and (closed := [node for it in windows for node in it.nodes]):  # type: ignore[union-attr]
-            notes.append(f"{len(closed)} nodes take no new jobs until the end of the horizon: {', '.join(closed[:5])}")
+            more = f" and {len(closed) - 5} others" * (len(closed) > 5)
+            notes.append(f"{CLOSED} until the end of the horizon: {', '.join(closed[:5])}{more}")
         if stopped := len(state.running) - many:
             notes.append(f"{stopped} suspended jobs hold no cores; when they continue is not modelled")
         left_out = {job.job: _WHY[job.kind] or job.reason for job in state.waiting if job.kind in _WHY}
@@ -210,7 +214,11 @@ def _machine(
         raise InputError(f"have {total} cores; with windows, expected at most {MOST_CORES}", field="nodes")
     cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up.values()}
     names = [name for each in cores.values() for name in each]
-    windows = [Window(tuple(cores[name]), 0, kind="drain") for name, node in up.items() if node.state == "no new jobs"]
+    windows = [
+        Window(tuple(cores[name]), 0, kind="drain", id=CLOSED)
+        for name, node in up.items()
+        if node.state == "no new jobs"
+    ]
     for one in reserved:
         within = [core for name in one.nodes for core in cores.get(name, ())][: one.cores]
         begin, end = max(one.start - state.at, 0), np.inf if one.end is None else float(one.end - state.at)
@@ -232,8 +240,8 @@ def _placement(nodes: Sequence[int], cores: Sequence[int]) -> Placement:
 def _shares(running: Sequence[RunningJob], sizes: Mapping[str, int]) -> list[dict[str, int]]:
     """Return the cores that each running job holds of nodes with some *sizes*.
 
-    Evenly from its nodes; if their list is incomplete, from any. The cores of jobs on few nodes are better known, so
-    they come first.
+    Evenly from its nodes; if their list is incomplete, from any. Jobs on few nodes are first, as their cores on each are
+    better known.
     """
     free, found = dict(sizes), list[dict[str, int]]([{} for _ in running])
     for row in sorted(range(len(running)), key=lambda row: len(running[row].on) or len(free)):
@@ -266,7 +274,7 @@ def _machine_of_site(
         raise InputError(f"{message}; expected at most what the nodes have", field="nodes")
     up = {node.node for node in state.nodes if node.state == "up"}
     closed = tuple(name for name in sizes if name not in up)
-    windows = (Window(closed, 0, kind="drain"),) if closed else ()
+    windows = (Window(closed, 0, kind="drain", id=CLOSED),) if closed else ()
     if not any(job.on for job in running):
         return policy.machine(), [None] * len(running), windows
     number = {name: row for row, name in enumerate(sizes)}
@@ -291,7 +299,7 @@ def _with_reservations(policy: Any, state: ClusterState) -> Any:
         own = {name: sizes[name] for name in it.nodes if name in sizes}
         if it.name in booked or not own or (it.end is not None and it.end <= state.at):
             continue
-        cores = evenly(it.cores, own) if it.cores else own
+        cores = evenly(it.cores, own) if it.cores and it.cores < sum(own.values()) else own
         made = Reservation(
             name=it.name,
             nodes=tuple(own),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from gridsim.entities.starting_point import StartingPoint
+from gridsim.entities.starting_point import CLOSED, StartingPoint
 from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import EARLIER, Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
@@ -21,6 +21,7 @@ from gridsim.forecasts.state import Machine, State
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray
 from gridsim.model.workload import Workload
@@ -120,7 +121,7 @@ def forecast(
     until_empty : bool
         Whether to forecast when the queue is empty.
     compare_without : bool
-        Whether to compare each job with the same futures without windows and failures.
+        Whether to compare each job with the same futures without windows, reservations and failures.
     workers : int or Workers
         Number of processes; results do not depend on it.
     progress : callable, optional
@@ -350,15 +351,21 @@ def _answer(
 
 
 def _compared(found: _Moment, asked: Sequence[int], answer: Answer, workers: int | Workers) -> list[JobForecast]:
-    """Return the jobs with their delay by windows and failures, in the same futures."""
+    """Return the jobs with their delay by windows, reservations and failures, in the same futures.
+
+    Nodes of a live state that take no new jobs take none in either case.
+    """
     machine = found.forecaster.machine
+    failures = machine.options.failures or Failures()
+    closed = Failures(windows=tuple(it for it in failures.windows if it.id == CLOSED))
     policy, reserves = make_policy(machine.policy), False
     if capabilities_of(policy).site:
         reserves = bool(policy.reservations or policy.site.reservations)
         policy = replace(policy, reservations=None, site=replace(policy.site, reservations=()))
-    if machine.options.failures is None and not reserves:
+    if replace(failures, windows=tuple(failures.windows)) == closed and not reserves:
         raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
-    plain = machine._replace(options=replace(machine.options, failures=None), policy=policy)
+    options = replace(machine.options, failures=closed if closed.windows else None)
+    plain = machine._replace(options=options, policy=policy)
     without = _sample(found._replace(forecaster=replace(found.forecaster, machine=plain)), asked, workers)
     column = {found.ids[place]: waits for place, waits in zip(asked, without.T, strict=True)}
     jobs = []

@@ -109,7 +109,7 @@ def test_a_node_that_is_down_has_no_capacity(tmp_path: Path, capsys: pytest.Capt
     place = live(tmp_path / "c", [*jobs, waiting(5, 12, 60)], ["ALLOCATED", "ALLOCATED", "DOWN*"])
     assert_starts(starts(place, capsys), _3=500, _4=1000, _5=np.inf)
     assert main(["forecast", "--live", str(place), "--no-arrivals", "--futures", "19", "--policy", "slurm"]) == 0
-    assert "1 nodes take no new jobs until the end of the horizon: n3" in " ".join(capsys.readouterr().out.split())
+    assert "nodes without new jobs until the end of the horizon: n3" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_draining_node_loses_the_cores_of_its_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,8 +141,16 @@ def test_jobs_end_before_a_maintenance_or_start_after_it(tmp_path: Path, capsys:
     assert_starts(from_state(replace(state, reservations=()), policy), _2=0, _3=0, _4=3000)
     over = MAINTENANCE.replace(str(AT + 2000), str(AT - 5)).replace(str(AT + 1000), str(AT - 500))
     assert_starts(starts(live(tmp_path / "c", jobs, ["IDLE", "IDLE", "ALLOCATED"], over), capsys), _2=0, _3=0, _4=3000)
-    with pytest.raises(InputError, match="needs a maintenance, a reservation"):
-        gs.forecast(replace(state, reservations=()), policy=policy, arrivals=False, compare_without=True)
+    # Nodes that are closed are closed in the comparison too.
+    closed = replace(state, nodes=(*state.nodes[:1], replace(state.nodes[1], state="down"), state.nodes[2]))
+    found = gs.forecast(closed, policy=policy, job=3, futures=19, arrivals=False, compare_without=True)
+    without = gs.forecast(replace(closed, reservations=()), policy=policy, job=3, futures=19, arrivals=False)
+    expected = np.median(np.minimum(found.samples, found.horizon) - np.minimum(without.samples, found.horizon))
+    assert found.jobs[0].delay is not None
+    assert found.jobs[0].delay[0] == expected > 0
+    for name in ("easy", policy):
+        with pytest.raises(InputError, match="needs a maintenance, a reservation"):
+            gs.forecast(replace(closed, reservations=()), policy=name, arrivals=False, compare_without=True)
 
 
 @pytest.mark.parametrize(("cores", "start"), [("", 500), (" CoreCnt=2", 0)])
