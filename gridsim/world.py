@@ -30,6 +30,7 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.dag_ordering import upward_ranks
+from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record, Status
 from gridsim.result import Result
 from gridsim.run_setup import breakdowns_of, notices_of, set_up
@@ -120,7 +121,8 @@ class World:
         """Return a simulation that starts from the state of a cluster; time 0 is the moment of the state.
 
         Running jobs hold their cores from the beginning, waiting jobs are in the queue, and every job runs for its
-        limit. The machine is one pool of cores; nodes that take no new jobs and reservations are respected.
+        limit. The machine is one pool of cores, or that of the policy's site; nodes that take no new jobs and
+        reservations are respected.
 
         Parameters
         ----------
@@ -138,12 +140,13 @@ class World:
         InputError
             If the state is not possible, or the policy does not support windows that the state has.
         """
-        options = options or Run()
+        options, policy = options or Run(), make_policy(policy)
         on_nodes = options.failures is not None and options.failures.only_windows
-        start = StartingPoint.of(state, default_limit, on_nodes=on_nodes)
+        start = StartingPoint.of(state, default_limit, on_nodes=on_nodes, policy=policy)
         if start.windows or on_nodes:
             options = replace(options, failures=start.with_windows(options.failures))
-        return cls(start.jobs, start.platform, policy, options, max_jobs=0, beginning=start.beginning)
+        given: Any = {"max_jobs": 0, "beginning": start.beginning}
+        return cls(start.jobs, start.platform, start.policy or policy, options, **given)
 
     @property
     def machines(self) -> dict[str, Machine]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gridsim.forecasts.answer import Answer
     from gridsim.forecasts.backtest import Backtest
     from gridsim.forecasts.new_job import NewJob
-    from gridsim.model.cluster_state import ClusterState
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     new = _new_job(args)
     if folder is not None:
         state = read_slurm_state(folder, timezone=args.timezone, rules=source.rules(args))
-        policy = _of_folder(Path(folder), state) if policy == "slurm" else policy
+        policy = _of_folder(Path(folder), args.timezone) if policy == "slurm" else policy
         history = Path(folder) / "sacct.txt"
         args.log = args.log or ([str(history)] if history.is_file() else [])
     elif not args.log:
@@ -104,14 +103,12 @@ def _check_question(args: argparse.Namespace) -> None:
             raise InputError(f"--{name} has no effect without --{other}".replace("width", "cores").replace("_", "-"))
 
 
-def _of_folder(folder: Path, state: ClusterState) -> Spec:
+def _of_folder(folder: Path, timezone: str | None) -> Spec:
     """Return the policy ``slurm`` with the files of a live state."""
-    absent = [it.node for it in state.nodes if it.state != "up"] + [it.name for it in state.reservations]
-    if absent:  # its machine is that of slurm.conf, always
-        what = f"does not support nodes without new jobs or reservations of a live state: {', '.join(absent[:5])}"
-        raise InputError(f"slurm {what}; expected another policy, such as easy", field="policy")
     names = {"conf": "slurm.conf", "assoc": "assoc.cfg", "qos": "qos.txt", "usage": "sshare.txt"}
+    names |= {"reservations": "scontrol_reservation.txt"}
     found = {key: str(folder / name) for key, name in names.items() if (folder / name).is_file()}
+    found |= {} if timezone is None else {"timezone": timezone}
     if "conf" not in found:
         raise InputError("does not exist; the policy slurm needs a copy", path=folder / names["conf"])
     return Spec("slurm", found)

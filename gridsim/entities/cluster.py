@@ -368,6 +368,8 @@ class Cluster:
             self.hold(request, now - elapsed + self._estimate[request], placement)
             self._begin(Start(request, 0, placement), now, elapsed)
             return
+        if (expect := attribute_of(self.scheduler, "expect_running")) is not None:
+            expect(request, placement)
         self.take(request, self.quote(request))
         self._decide(now)
         if self._state[request] != RUNNING:

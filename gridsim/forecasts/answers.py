@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from gridsim.entities.starting_point import StartingPoint
+from gridsim.entities.starting_point import CLOSED, StartingPoint
 from gridsim.errors import InputError, name_of
 from gridsim.forecasts.answer import EARLIER, Answer, JobForecast
 from gridsim.forecasts.backtest import Backtest
@@ -22,6 +22,7 @@ from gridsim.forecasts.state import Machine, State, cluster_state
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.cluster_state import ClusterState, WaitingJob
 from gridsim.model.dates import calendar_of
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray
 from gridsim.model.workload import Workload
@@ -118,7 +119,7 @@ def forecast(
     until_empty : bool
         Whether to forecast when the queue is empty.
     compare_without : bool
-        Whether to compare each job with the same futures without windows and failures.
+        Whether to compare each job with the same futures without windows, reservations and failures.
     workers : int or Workers
         Number of processes; results do not depend on it.
     progress : callable, optional
@@ -153,7 +154,8 @@ def forecast(
                 "need nodes, and a live state is one pool of cores; expected --maintenance", field="failures"
             )
         log = log if new is None else new.in_state(log, history)
-        start = StartingPoint.of(log, on_nodes=failures is not None and failures.only_windows)
+        on_nodes = failures is not None and failures.only_windows
+        start = StartingPoint.of(log, on_nodes=on_nodes, policy=make_policy(policy))
         if new is not None:
             new.check(start.platform, sited=True)  # nodes are ignored
         found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
@@ -171,8 +173,7 @@ def forecast(
         raise InputError(message, field="history")
     places = _chosen(found, job if new is None else NAME)
     tried = _other_shapes(found, places, instead, parts) if instead or parts else []
-    if compare_without and found.forecaster.machine.options.failures is None:
-        raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
+    plain = _without(found.forecaster.machine) if compare_without else None
     if at_most is not None:
         found = found._replace(forecaster=_limited(found, places, at_most))
     calibration = Calibration([], found.forecaster.options.horizon) if calibrate else None
@@ -181,9 +182,9 @@ def forecast(
         questions = found.earlier.calibrating(found.state.at, "pending" if new is None else "new")
         pairs = found.earlier.pairs(questions, workers, progress)
         calibration = Calibration(pairs, found.earlier.options.horizon)
-    answer = _answer(found, places, sample, calibration)
-    if compare_without:
-        answer = replace(answer, jobs=_compared(found, places, answer, workers))
+    answer = _answer(found, policy, places, sample, calibration)
+    if plain is not None:
+        answer = replace(answer, jobs=_compared(found, plain, places, answer, workers))
     if tried:
         answer = replace(answer, shapes=found.forecaster.shapes(found.state, places[0], tried))
     return replace(answer, empty=found.forecaster.until_empty(found.state)) if until_empty else answer
@@ -248,6 +249,7 @@ def _of_state(
         windows = [replace(it, begin=it.begin + at, end=it.end + at, announced=at) for it in start.windows]  # type: ignore[operator]
         failures = replace(start, windows=tuple(windows)).with_windows(run_options.failures)
         machine = machine._replace(options=replace(run_options, failures=failures))
+    machine = machine._replace(policy=start.policy or machine.policy)  # of the futures, not of earlier forecasts
     log, rows = start.after(past.select(ended), at)
     elapsed = np.array([passed for passed, _ in start.beginning.running], dtype=np.int64)
     begin = np.full(len(log), NEVER)
@@ -318,22 +320,26 @@ def _observed(calibration: Calibration) -> dict[float, tuple[int, int]]:
     return {level: (sum(it[level].holds(wait) for wait, it in last), len(last)) for level in LEVELS}
 
 
-def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibration: Calibration | None) -> Answer:
+def _answer(
+    found: _Moment, policy: Any, asked: Sequence[int], sample: FloatArray, calibration: Calibration | None
+) -> Answer:
+    """Return the answer under a policy, as it was given."""
     forecaster, state, options = found.forecaster, found.state, found.forecaster.options
-    policy, runs = forecaster.machine.policy, forecaster.runs(state)
-    requested = runs.by_requested_walltimes(asked).astype(np.float64).tolist()
+    runs = forecaster.runs(state)
+    by_limits = runs.by_requested_walltimes(asked)
+    requested = np.where(by_limits < NEVER, by_limits, np.inf).tolist()
     stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
     earlier: dict[str, Any] = {"known": None}
     if calibration is not None:
         earlier = {"known": calibration.known(state.at), "observed": _observed(calibration)}
     jobs = []
-    for place, waits, by_limits in zip(asked, sample.T, requested, strict=True):
-        row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, by_limits)
+    for place, waits, wait in zip(asked, sample.T, requested, strict=True):
+        row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, wait)
         more = {**earlier, **stated.get(name, {})}
         judged = None if calibration is None or more.get("not_modelled") else calibration.forecast(pair)
         judged = judged or uncalibrated(pair)
         size = (int(forecaster.log.cores[row]), float(forecaster.history.limit[row]))
-        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "requested": by_limits}
+        more |= {"waited": float(max(state.at - int(forecaster.history.submit[row]), 0)), "requested": wait}
         more |= {"sample": pair.of(judged.source), "source": judged.source, "pairs": len(judged.pairs)}
         more["intervals"] = {level: it.calibrated for level, it in judged.intervals.items()}
         jobs.append(JobForecast(name, *size, **more))
@@ -355,10 +361,27 @@ def _answer(found: _Moment, asked: Sequence[int], sample: FloatArray, calibratio
     return Answer(at=float(state.at), calendar=calendar_of(forecaster.log.provenance), **what)
 
 
-def _compared(found: _Moment, asked: Sequence[int], answer: Answer, workers: int | Workers) -> list[JobForecast]:
-    """Return the jobs with their delay by windows and failures, in the same futures."""
-    machine = found.forecaster.machine
-    plain = machine._replace(options=replace(machine.options, failures=None))
+def _without(machine: Machine) -> Machine:
+    """Return a machine without windows, failures and reservations; nodes that are closed at the moment stay closed."""
+    failures = machine.options.failures or Failures()
+    closed = Failures(windows=tuple(it for it in failures.windows if it.id == CLOSED))
+    policy, reserves = make_policy(machine.policy), False
+    if capabilities_of(policy).site:
+        reserves = bool(policy.reservations or policy.site.reservations)
+        policy = replace(policy, reservations=None, site=replace(policy.site, reservations=()))
+    if replace(failures, windows=tuple(failures.windows)) == closed and not reserves:
+        raise InputError("needs a maintenance, a reservation of the state, or failures", field="compare_without")
+    options = replace(machine.options, failures=closed if closed.windows else None)
+    return machine._replace(options=options, policy=policy)
+
+
+def _compared(
+    found: _Moment, plain: Machine, asked: Sequence[int], answer: Answer, workers: int | Workers
+) -> list[JobForecast]:
+    """Return the jobs with their delay by windows, reservations and failures, in the same futures.
+
+    Nodes of a live state that take no new jobs take none in either case.
+    """
     without = _sample(found._replace(forecaster=replace(found.forecaster, machine=plain)), asked, workers)
     column = {found.ids[place]: waits for place, waits in zip(asked, without.T, strict=True)}
     jobs = []

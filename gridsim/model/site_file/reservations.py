@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -207,11 +207,20 @@ class Record(ConfLine):
         return self.clock.instant(text, field=key, path=self.path, line=self.number)
 
     def allowed(self, key: str) -> Allowed | None:
-        """Return the allowed names: a list of names, or names with a minus for all except these."""
-        listed = tuple(filter(None, self.text(key).split(",")))
-        if any(name.startswith("-") for name in listed):
-            return Allowed(never=tuple(name.lstrip("-") for name in listed))
-        return Allowed(only=listed) if listed else None
+        return allowed(tuple(filter(None, self.text(key).split(","))))
+
+
+def allowed(listed: Sequence[str]) -> Allowed | None:
+    """Return the allowed names: a list of names, or names with a minus for all except these; None for no names."""
+    if any(name.startswith("-") for name in listed):
+        return Allowed(never=tuple(name.lstrip("-") for name in listed))
+    return Allowed(only=tuple(listed)) if listed else None
+
+
+def evenly(count: int, names: Collection[str]) -> dict[str, int]:
+    """Return the cores of each node of a reservation of some cores."""
+    each, more = divmod(count, len(names))
+    return {name: each + (row < more) for row, name in enumerate(names)}
 
 
 def _reservation(record: Record, nodes: Sequence[Node], ignored: Counter[str]) -> list[Reservation]:
@@ -272,8 +281,7 @@ def _cores(record: Record, sizes: Mapping[str, int], names: Sequence[str]) -> tu
     listed = _listed_cores(record)
     count = record.text("CoreCnt") or str(_cpus(record.text("TRES")) or "")
     if not listed and count.isdecimal() and len(count) < 16 and 0 < int(count) < sum(sizes[name] for name in names):
-        each, more = divmod(int(count), len(names))
-        listed = {name: each + (row < more) for row, name in enumerate(names)}
+        listed = evenly(int(count), names)
     return tuple((name, cores) for name, cores in listed.items() if name in names and cores < sizes[name])
 
 

@@ -30,7 +30,7 @@ from gridsim.model.site_file import SiteClock, read_reservations, read_site, set
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, seconds
 from gridsim.model.workload import Workload
 from gridsim.number_formatting import between, when
-from gridsim.policy.protocols import Absence, Capabilities, CapacityChange, Decision, Quote, Start, Stop
+from gridsim.policy.protocols import Absence, Capabilities, CapacityChange, Decision, Placement, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.site_policy import SiteChange
 from gridsim.policy.slurm.backfill import NUMBERS, run_backfill_cycle
@@ -332,6 +332,7 @@ class Slurm:
         others = (self._priorities, self._intake, self._bookings, self._timing, self._diary, stillness)
         self._pending = Pending(placement_log, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
+        self._begins: dict[int, Placement | None] = {}  # requests that run at the begin of the simulation
         self._last_quoted = -1  # the last request quoted
         self._alone = -NEVER  # last call of `alone`
         self._exempt: list[int] = []
@@ -425,11 +426,17 @@ class Slurm:
             return Quote(request, entries=tuple(self._pending.chosen(request)))
         self._pending.leave_log(request, now)
         found = self._intake.choices(request, now, self._bookings.over)
+        if request in self._begins:  # accepted before, whatever holds now
+            found = found or [request]
         self._last_quoted = request
         if not found:
             self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)  # for `reasons`
             return None
         return Quote(request, entries=tuple(found))
+
+    def expect_running(self, request: int, placement: Placement | None) -> None:
+        """Note that a request runs at the begin of the simulation, with cores of its nodes if they are known."""
+        self._begins[request] = placement
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """Add the request to the queue, now or when its dependency or begin time is reached."""
@@ -555,12 +562,17 @@ class Slurm:
         self._pending.join_due(now)
         demands, machine, trial, found = self._demands, self._machine, self._trial, 0
         for entry in self._pending.order.tolist():
-            if self._held.busy[demands["request"][entry]]:
+            request = int(demands["request"][entry])
+            if self._held.busy[request]:
                 continue
-            until = now + int(demands["limit"][entry])
-            open_nodes(entry, now, now, until, demands, machine, self._reservations, trial.mask, trial.kept)
-            used = select(entry, trial, demands, machine, machine.now)
-            wanted = int(self._requests.cores[demands["request"][entry]])
+            until, wanted, used = now + int(demands["limit"][entry]), int(self._requests.cores[request]), 0
+            if (place := self._begins.get(request)) is not None:
+                own: IntArray = np.zeros(len(trial.mask), dtype=np.int64)
+                own[place.node] = place.amounts["cores"]
+                used = spread(entry, wanted, trial, demands, machine, own)
+            if not used:
+                open_nodes(entry, now, now, until, demands, machine, self._reservations, trial.mask, trial.kept)
+                used = select(entry, trial, demands, machine, machine.now)
             if used or (used := spread(entry, wanted, trial, demands, machine)):
                 take(entry, until, trial.chosen[:used], trial.given[:used], self._parts)
                 self._started[found], found = entry, found + 1

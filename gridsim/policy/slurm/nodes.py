@@ -244,15 +244,20 @@ def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-de
     return choose(entry, need, trial, demands, machine)
 
 
-def spread(entry: int, wanted: int, trial: Trial, demands: Demands, machine: NodeColumns) -> int:
+def spread(
+    entry: int, wanted: int, trial: Trial, demands: Demands, machine: NodeColumns, most: IntArray | int = ANY
+) -> int:
     """Select any nodes with *wanted* free cores, those of the entry's partition first; return their number, 0 if none.
 
-    A log does not contain the nodes of its jobs, so other jobs may hold the nodes of a recorded start.
+    A log does not contain the nodes of its jobs, so other jobs may hold the nodes of a recorded start. Where the nodes
+    are known, *most* are the cores of each.
     """
-    trial.mask[:], trial.kept[:], demands["exclusive"][entry] = ANY, 0, 0
-    need = need_of(entry, demands)._replace(unit=1, most=0, cap=0, low=0, high=len(trial.mask))
+    trial.mask[:], trial.kept[:] = most, 0
+    open_to_others = {"unit": 1, "most": 0, "cap": 0, "exclusive": False}
+    need = need_of(entry, demands)._replace(**open_to_others, low=0, high=len(trial.mask))
     if usable_by_node(need, trial, machine, machine.now)[0] < wanted:
         return 0
+    demands["exclusive"][entry] = 0
     nodes = np.argsort(machine.member[demands["group"][entry]] == 0, kind="stable")
     usable = trial.usable[nodes]
     given = np.minimum(usable, np.maximum(wanted - np.cumsum(usable) + usable, 0))
