@@ -240,8 +240,8 @@ def _placement(nodes: Sequence[int], cores: Sequence[int]) -> Placement:
 def _shares(running: Sequence[RunningJob], sizes: Mapping[str, int]) -> list[dict[str, int]]:
     """Return the cores that each running job holds of nodes with some *sizes*.
 
-    Evenly from its nodes; if their list is incomplete, from any. Jobs on few nodes are first, as their cores on each are
-    better known.
+    Evenly from its nodes; if their list is incomplete, from any. Jobs on few nodes are first, as their cores on each
+    are better known.
     """
     free, found = dict(sizes), list[dict[str, int]]([{} for _ in running])
     for row in sorted(range(len(running)), key=lambda row: len(running[row].on) or len(free)):
