@@ -132,8 +132,11 @@ class Forecaster:
         """Return the state at a moment, s."""
         end = np.where(self.history.left <= at, 0, self.end)  # cancelled while they waited
         found = State.of(at, self.log.submit, self.start, end, self.allocations)
-        predicts = capabilities_of(make_policy(self.machine.policy)).predicts
-        return found.with_past(self.log, self.start, self.end) if predicts else found
+        return found.with_past(self.log, self.start, self.end) if self._predicts else found
+
+    @cached_property
+    def _predicts(self) -> bool:
+        return capabilities_of(make_policy(self.machine.policy)).predicts
 
     def busy(self, state: State) -> int:
         """Return the cores of the running jobs."""

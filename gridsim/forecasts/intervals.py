@@ -9,7 +9,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from gridsim.model.time import FloatArray, IntArray
 
 LEVELS = (0.5, 0.8, 0.9)
 """Levels of the intervals."""
+
+_LOSS = np.arange(1, 20) / 20
 
 SCALE = 600.0
 """Wait, s, around which errors change from seconds to ratios; it also separates the groups of calibration."""
@@ -43,15 +45,15 @@ def quantile(sample: FloatArray, p: float) -> float:
     >>> quantile(np.arange(1.0, 100.0), 0.5)
     50.0
     """
-    return float(_at_ranks(sample, math.ceil(_ranks(sample, p))))
+    return _at(sample, math.ceil(_rank(sample, p)))
 
 
-def _ranks(sample: FloatArray, p: Any) -> Any:
-    return np.round((len(sample) + 1) * p, 9)
+def _rank(sample: FloatArray, p: float) -> float:
+    return round((len(sample) + 1) * p, 9)
 
 
-def _at_ranks(sample: FloatArray, ranks: Any) -> Any:
-    return sample[np.clip(ranks, 1, len(sample)) - 1]
+def _at(sample: FloatArray, rank: int) -> float:
+    return float(sample[min(max(rank, 1), len(sample)) - 1])
 
 
 def raw_interval(sample: FloatArray, level: float) -> tuple[float, float]:
@@ -62,15 +64,14 @@ def raw_interval(sample: FloatArray, level: float) -> tuple[float, float]:
     >>> raw_interval(np.arange(1.0, 100.0), 0.9)
     (5.0, 95.0)
     """
-    low, high = _ranks(sample, (1 - level) / 2), _ranks(sample, (1 + level) / 2)
-    return float(_at_ranks(sample, math.floor(low))), float(_at_ranks(sample, math.ceil(high)))
+    low, high = _rank(sample, (1 - level) / 2), _rank(sample, (1 + level) / 2)
+    return _at(sample, math.floor(low)), _at(sample, math.ceil(high))
 
 
 def loss(sample: FloatArray, wait: float) -> float:
     """Return the mean pinball loss of a sorted sample at the levels 0.05, 0.10, …, 0.95, times 2, s."""
-    levels = np.arange(1, 20) / 20
-    error = wait - _at_ranks(sample, np.ceil(_ranks(sample, levels)).astype(np.int64))
-    return 2 * float(np.maximum(levels * error, (levels - 1) * error).mean())
+    error = wait - np.array([quantile(sample, level) for level in _LOSS.tolist()])
+    return 2 * float(np.maximum(_LOSS * error, (_LOSS - 1) * error).mean())
 
 
 def scaled(wait: float | FloatArray) -> FloatArray:
@@ -96,7 +97,7 @@ def corrections(
     above = np.where(wait > horizon, np.where(np.isinf(high), 0.0, np.inf), true - last)
 
     def correction(scores: FloatArray, share: float) -> float:
-        rank = math.ceil(_ranks(scores, 1 - share))
+        rank = math.ceil(_rank(scores, 1 - share))
         return math.inf if rank > len(scores) else float(np.sort(scores)[rank - 1])
 
     return correction(first - true, misses[0]), correction(above, misses[1])
