@@ -39,6 +39,9 @@ _PAUSE = 0.1
 _GRACE = 0.5
 """Seconds that a worker has for cleanup before it is stopped."""
 
+MOST = 1000
+"""Largest number of workers: each is a process."""
+
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
@@ -215,8 +218,8 @@ class Workers:
         prepare: Callable[[Callable[[str], None]], None] | None = None,
         preload: Callable[[], None] | None = None,
     ) -> None:
-        if count < 1:
-            raise InputError(f"{count} workers; expected at least 1", field="workers")
+        if not 1 <= count <= MOST:
+            raise InputError(f"{count} workers; expected 1 to {MOST}", field="workers")
         self.count, self._share, self._prepare, self._preload = count, tuple(share), prepare, preload
         self._say = say or (lambda text: warnings.warn(text, stacklevel=4))
         self._listeners: dict[int, Callable[..., None]] = {}
