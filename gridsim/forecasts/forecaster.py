@@ -231,9 +231,11 @@ class Forecaster:
         return Pair(at, wait, np.sort(sample), similar, requested, self._waits.last(at, waited))
 
     def questions(
-        self, first: float, last: float, most: int, ask: Ask = "new", *, fixed: bool = False
+        self, first: float, last: float, most: int, ask: Ask = "new", *, known: int | None = None
     ) -> list[Question]:
         """Return moments in an interval: submissions of jobs that wait, or moments with one of the jobs that wait then.
+
+        Jobs that were cancelled while they waited have none.
 
         Parameters
         ----------
@@ -243,23 +245,26 @@ class Forecaster:
             Largest number of moments.
         ask : {"new", "pending"}
             Jobs at their submission, or one that waits already, drawn at each of evenly spaced moments.
-        fixed : bool
-            Whether the moments do not depend on the interval, so that those of overlapping intervals are the same.
+        known : int, optional
+            Moment up to which cancellations are known, s; all by default. With it, the moments do not depend on the
+            interval, so that those of overlapping intervals are the same.
         """
-        marks, history = _fixed if fixed else _spread, self.history
+        marks, history, found = _spread if known is None else _fixed, self.history, []
         if first > last:
             return []
         if ask == "pending":
-            moments = marks(math.ceil(first), math.floor(last), most).tolist()
-            found = ((at, self.state(at).waiting) for at in moments)
-            drawn = (stream(self.options.seed, "forecasts", at) for at in moments)
-            return [(at, int(rng.choice(rows))) for (at, rows), rng in zip(found, drawn, strict=True) if len(rows)]
-        stays = (history.start - history.submit > self._reaction) & (history.left - history.submit > self._reaction)
-        rows = np.flatnonzero(stays & ((history.start < NEVER) | (history.left >= NEVER)))
-        at = history.submit[rows] + self._reaction
-        low, high = np.searchsorted(at, [math.ceil(first), math.floor(last) + 1]).tolist()
-        chosen = marks(low, high - 1, most)
-        return list(zip(at[chosen].tolist(), rows[chosen].tolist(), strict=True))
+            for at in marks(math.ceil(first), math.floor(last), most).tolist():
+                if len(waiting := self.state(at).waiting):
+                    found.append((at, int(stream(self.options.seed, "forecasts", at).choice(waiting))))
+        else:
+            stays = (history.start - history.submit > self._reaction) & (history.left - history.submit > self._reaction)
+            rows = np.flatnonzero(stays)
+            moments = history.submit[rows] + self._reaction
+            low, high = np.searchsorted(moments, [math.ceil(first), math.floor(last) + 1]).tolist()
+            chosen = marks(low, high - 1, most)
+            found = list(zip(moments[chosen].tolist(), rows[chosen].tolist(), strict=True))
+        until = NEVER - 1 if known is None else known
+        return [(at, row) for at, row in found if history.left[row] > until]
 
     def pairs(
         self, questions: Sequence[Question], workers: int | Workers = 1, progress: Progress | None = None
@@ -297,7 +302,7 @@ class Forecaster:
         """
         last = at - self.options.horizon
         begin = int(self.history.submit[0]) + WEEK if len(self.history.submit) else at
-        return self.questions(max(last - SPAN, begin), last, MOMENTS, ask, fixed=True)
+        return self.questions(max(last - SPAN, begin), last, MOMENTS, ask, known=at)
 
     def judged(self, moments: int, ask: Ask = "new") -> list[Question]:
         """Return the moments of a back-test: from 10 weeks after the first submission to a horizon before the last."""

@@ -21,7 +21,7 @@ from gridsim.forecasts.intervals import LEVELS
 from gridsim.forecasts.model import Options
 from gridsim.forecasts.new_job import NewJob
 from gridsim.model.dates import Calendar
-from gridsim.model.time import MICROSECOND
+from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.presets import policy as make_policy
 from gridsim.report.forecast_text import sentence, sentences, times
 from gridsim.workload.formats.swf_writer import write_swf
@@ -112,6 +112,26 @@ def test_moments_that_calibrate_are_at_most_400_and_those_of_a_later_forecast_ar
     assert all(150 < len(grid) <= 400 for grid in grids)
     for earlier, later in itertools.pairwise(grids):
         assert all(at > max(earlier)[0] for at, _ in later - earlier)
+
+
+@pytest.mark.parametrize("ask", ["new", "pending"])
+def test_a_cancellation_that_is_not_known_yet_does_not_change_what_calibrates(ask: Any) -> None:
+    log = busy_log()
+    found = forecaster_of(log, "easy", None, gs.Run(), Options(horizon=DAY))
+    asked = found.calibrating(AT, ask)
+    _, row = asked[len(asked) // 2]
+    start = found.start.copy()
+    start[row] = NEVER
+
+    def cancelled(at: int) -> list[Any]:
+        after = np.full(len(log), -1)
+        after[row] = at - int(found.history.submit[row])
+        labelled = replace(log, labels={**log.labels, "withdrawn": after})
+        return replace(found, log=labelled, start=start).calibrating(AT, ask)
+
+    assert any(it[1] == row for it in cancelled(AT + 1))
+    assert [it for it in cancelled(AT + 1) if it[1] != row] == [it for it in cancelled(AT) if it[1] != row]
+    assert row not in [it[1] for it in cancelled(AT)]
 
 
 def test_an_interrupted_calibration_keeps_what_it_made() -> None:
