@@ -15,7 +15,7 @@ from gridsim.entities.starting_point import with_time_left
 from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Future, FutureModel, Jobs
 from gridsim.model.allocations import Allocations
-from gridsim.model.cluster_state import LABELS, QUEUED, ClusterState, RunningJob, StateNode, WaitingJob, requested
+from gridsim.model.cluster_state import LABELS, ClusterState, RunningJob, StateNode, WaitingJob, requested
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
@@ -189,7 +189,7 @@ def cluster_state(state: State, log: Workload, ids: Sequence[str], platform: Pla
         running.append(RunningJob(**job, job=str(name), start=at - passed, elapsed=passed, stopped=False, on=on))
     submit = (epoch + log.submit[state.waiting] // MICROSECOND).tolist()
     queued = zip(jobs[many:], ids, submit, strict=True)
-    waiting = tuple(WaitingJob(**job, **QUEUED, job=name, submit=since) for job, name, since in queued)
+    waiting = tuple(WaitingJob(**job, job=name, submit=since) for job, name, since in queued)
     return ClusterState(at, tuple(running), waiting, nodes)
 
 
