@@ -74,7 +74,25 @@ class NewJob(NamedTuple):
             raise InputError(f"{self.walltime:g} s; expected a finite walltime above 0 s", field="walltime")
 
     def in_log(self, workload: Workload, policy: Any) -> tuple[Workload, NewJob]:
-        """Return the workload and the job with labels by number; for a policy that reads labels also its demand."""
+        """Return the workload and the job with labels by number; for a policy that reads labels also its demand.
+
+        Parameters
+        ----------
+        workload : Workload
+            The log.
+        policy : object
+            The policy; names in its site are also accepted.
+
+        Returns
+        -------
+        (Workload, NewJob)
+            The log with the names of the job, and the job.
+
+        Raises
+        ------
+        InputError
+            For a name that is unknown, with similar names.
+        """
         names = {label: it for label, it in self.labels.items() if isinstance(it, str)}
         workload, found = owned(workload, names, [policy])
         labels, demand = {**self.labels, **found}, self.demand
@@ -86,6 +104,18 @@ class NewJob(NamedTuple):
 
     def in_state(self, state: ClusterState, history: Workload | None = None) -> ClusterState:
         """Return the state with the job at the end of its queue; its names are those of the state or of a history.
+
+        Parameters
+        ----------
+        state : ClusterState
+            The state.
+        history : Workload, optional
+            Log of the cluster.
+
+        Returns
+        -------
+        ClusterState
+            The state with the job.
 
         Raises
         ------

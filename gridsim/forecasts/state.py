@@ -175,12 +175,11 @@ def cluster_state(state: State, log: Workload, ids: Sequence[str], platform: Pla
         The machine.
     """
     epoch, nodes, many = int(log.epoch or 0), StateNode.of(platform), len(state.running)
-    numbers = {label: log.labels[label][state.rows].tolist() for label in LABELS if label in log.labels}
-    texts = {label: log.names.get(label) for label in numbers}
+    columns = {label: log.labels[label] for label in LABELS if label in log.labels}
     jobs = []
-    for place, row in enumerate(state.rows.tolist()):
-        found = {label: column[place] for label, column in numbers.items() if column[place] != UNKNOWN}
-        labels = {label: str(it) if (known := texts[label]) is None else known[it] for label, it in found.items()}
+    for row in state.rows.tolist():
+        numbers = {label: int(column[row]) for label, column in columns.items() if column[row] != UNKNOWN}
+        labels = {label: log.names[label][it] if label in log.names else str(it) for label, it in numbers.items()}
         demand = None if log.demands is None else log.demands[row]
         jobs.append(requested(int(log.cores[row]), int(log.estimate[row]) // MICROSECOND, labels, demand))
     running, elapsed, at = [], (state.elapsed // MICROSECOND).tolist(), epoch + state.at

@@ -68,7 +68,7 @@ def quote(
     made = policies_of(policies)
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Machine(platform, scheduler, options) for label, scheduler in made.items()}
-    sited = any(capabilities_of(setup.policy).site for setup in setups.values())
+    sited = any(capabilities_of(scheduler).site for scheduler in made.values())
     if (cores is None) == (demand is None):
         raise InputError("expected either cores or a demand", field="cores")
     cores = cores if demand is None else demand.total("cores")
@@ -79,8 +79,8 @@ def quote(
         raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
-    schedulers = [setup.policy for setup in setups.values()]
-    workload, labels = owned(replace(in_site_zone(workload, schedulers), reactions=None), owner or {}, schedulers)
+    workload = replace(in_site_zone(workload, made.values()), reactions=None)
+    workload, labels = owned(workload, owner or {}, made.values())
     _check_times(at, walltime, deadline, workload)
     now, job = to_us(float(at)), job._replace(walltime=seconds(to_us(float(walltime))), labels=labels)
     recorded = recorded_state(workload, now) if sited and workload.has_recorded_schedule else None
@@ -281,8 +281,7 @@ def _expected(moment: Moment, setup: Machine) -> float:
     """
     own: Any = moment.cluster.scheduler
     if capabilities_of(own).expected_starts:
-        quote = own.quote(moment.job, moment.now)
-        if quote is None:
+        if (quote := own.quote(moment.job, moment.now)) is None:
             return float("nan")
         own.commit(quote, moment.now)
         start = int(own.expected_starts(moment.now).get(moment.job, NEVER))
@@ -330,13 +329,11 @@ def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float)
         tighter.add(wanted)
     killer = quoting.killing(moment.cluster.scheduler)
     ask, plan = quoting.asking(killer, moment.job, moment.now), killer.plan
-    by_a_kill = quoting.search(ask, moment.now, tightest, free, moment.tick) if tightest < free < NEVER else None
-    if by_a_kill is not None:
+    if tightest < free < NEVER and (by_a_kill := quoting.search(ask, moment.now, tightest, free, moment.tick)):
         tighter.add(by_a_kill.deadline)
     found = []
     for deadline in sorted(deadline for deadline in tighter if deadline < free):
-        offer = ask(deadline)
-        if offer is None:
+        if (offer := ask(deadline)) is None:
             found.append(Price(seconds(deadline), False, (), 0.0, float("nan"), charge(deadline)))
             continue
         lost, start = seconds(quoting.lost_work(plan, offer, moment.now)), seconds(offer.start)
@@ -384,7 +381,9 @@ def recorded_state(workload: Workload, at: int) -> State:
     """
     start, end = _schedule(workload)
     running = (start <= at) & (end > at)
-    waiting = (workload.submit <= at) & (start > at) & (_withdrawn(workload) > at)
+    after = workload.labels.get("withdrawn", np.full(len(workload), UNKNOWN))
+    cancelled = (after >= 0) & (workload.submit + after * MICROSECOND <= at)
+    waiting = (workload.submit <= at) & (start > at) & ~cancelled
     return State(int(running.sum()), int(workload.cores[running].sum()), int(waiting.sum()))
 
 
@@ -412,9 +411,3 @@ def _schedule(workload: Workload) -> tuple[IntArray, IntArray]:
     assert start is not None
     assert end is not None
     return start, end
-
-
-def _withdrawn(workload: Workload) -> IntArray:
-    """Return the instants at which waiting jobs were cancelled; `NEVER` for other jobs."""
-    after = workload.labels.get("withdrawn", np.full(len(workload), UNKNOWN))
-    return np.where(after >= 0, workload.submit + after * MICROSECOND, NEVER)
