@@ -119,10 +119,9 @@ class StartingPoint:
             raise InputError(message, field="nodes")
         base = [job.job.partition("_")[0] for job in jobs]  # numbers of arrays
         throttles = {str(job.array): (job.array, job.throttle) for job in waiting if job.array and job.throttle}
-        conditions = {row: _conditions(row, jobs, base) for row in range(many, len(jobs))}
         beginning = Beginning(
             [(job.elapsed * MICROSECOND, place) for job, place in zip(running, places, strict=True)],
-            after={row: found for row, found in conditions.items() if found},
+            after={row: found for row in range(many, len(jobs)) if (found := _conditions(row, jobs, base))},
             any_one=frozenset(row for row, job in enumerate(waiting, many) if job.any_one),
             throttles={row: throttles[number] for row, number in enumerate(base) if number in throttles},
         )

@@ -87,8 +87,7 @@ class State:
 
     def jobs(self, history: History) -> Jobs:
         """Return the jobs of the state for a model of the future."""
-        elapsed = np.zeros(len(self.rows), dtype=np.int64)
-        elapsed[: len(self.running)] = self.elapsed // MICROSECOND
+        elapsed = np.append(self.elapsed // MICROSECOND, np.zeros(len(self.waiting), dtype=np.int64))
         return Jobs(history.limit[self.rows], elapsed, history.user[self.rows])
 
     def workload(self, log: Workload, later: IntArray, at: IntArray) -> Workload:
