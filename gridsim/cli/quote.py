@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
+from gridsim.errors import InputError
 from gridsim.model.dates import duration, instant
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ def run(args: argparse.Namespace) -> int:
 
 def demand_of(args: argparse.Namespace) -> Demand | None:
     """Return the requested resources other than cores; None if there are none."""
-    from gridsim.errors import InputError
     from gridsim.model.demand import Demand
     from gridsim.model.site_file.syntax import mebibytes
 
@@ -74,11 +74,8 @@ def demand_of(args: argparse.Namespace) -> Demand | None:
     words = (tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)
     if not args.exclusive and all(word is None for word in words):
         return None
-    more: dict[str, Any] = {
-        "features": args.feature or (),
-        "exclusive": args.exclusive,
-        "pools": dict(_amount(text) for text in args.pool or ()),
-    }
+    more: dict[str, Any] = {"features": args.feature or (), "exclusive": args.exclusive}
+    more["pools"] = dict(_amount(text) for text in args.pool or ())
     if all(word is None for word in words[:4]):
         return Demand(cores=args.width, **more)
     tasks = 1 if tasks is None else tasks
@@ -96,18 +93,11 @@ def demand_of(args: argparse.Namespace) -> Demand | None:
         except ValueError:
             message = f"'{args.task_memory}' is not an amount of memory; expected for example 4096 (MiB), 512M or 32G"
             raise InputError(message, field="task-memory") from None
-    return Demand(
-        tasks=tasks,
-        each=each,
-        gpu=round(1000 * (args.task_gpus or 0)),
-        gpu_kinds=args.gpu_kind or (),
-        **more,
-    )
+    gpu = round(1000 * (args.task_gpus or 0))
+    return Demand(tasks=tasks, each=each, gpu=gpu, gpu_kinds=args.gpu_kind or (), **more)
 
 
 def _amount(text: str) -> tuple[str, int]:
-    from gridsim.errors import InputError
-
     name, _, amount = text.partition("=")
     if not name or not amount.isdecimal():
         raise InputError(f"'{text}' has no amount; expected for example matlab=2", field="pool")

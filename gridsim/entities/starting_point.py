@@ -114,14 +114,16 @@ class StartingPoint:
         submit = np.append(-elapsed, np.array(enters, dtype=np.int64)) * MICROSECOND
         machine = _machine_of_site(state, running, policy) if sited else _machine(state, running, on_nodes=on_nodes)
         platform, places, windows = machine
+        if (held := sum(job.cores for job in running)) > (most := platform.cores):
+            message = f"has running jobs on {held} cores, but nodes with {most}; expected at most what the nodes have"
+            raise InputError(message, field="nodes")
         base = [job.job.partition("_")[0] for job in jobs]  # numbers of arrays
-        most = {str(job.array): (job.array, job.throttle) for job in waiting if job.array and job.throttle}
-        conditions = {row: _conditions(row, jobs, base) for row in range(many, len(jobs))}
+        throttles = {str(job.array): (job.array, job.throttle) for job in waiting if job.array and job.throttle}
         beginning = Beginning(
             [(job.elapsed * MICROSECOND, place) for job, place in zip(running, places, strict=True)],
-            after={row: found for row, found in conditions.items() if found},
+            after={row: found for row in range(many, len(jobs)) if (found := _conditions(row, jobs, base))},
             any_one=frozenset(row for row, job in enumerate(waiting, many) if job.any_one),
-            throttles={row: most[number] for row, number in enumerate(base) if number in most},
+            throttles={row: throttles[number] for row, number in enumerate(base) if number in throttles},
         )
         kind = "each core is a node" if next(platform.clusters()).nodes else "the machine is one pool of cores"
         plain = f"{kind}; features, partitions, memory and GPUs are ignored"
@@ -206,24 +208,17 @@ def _machine(
     It is one pool of cores; with windows, or *on_nodes*, one node for each core.
     """
     up = {node.node: node for node in state.nodes if node.state != "down"}
-    total, held = sum(node.cores for node in up.values()), sum(job.cores for job in running)
+    total, closed = sum(node.cores for node in up.values()), [it for it in up if up[it].state == "no new jobs"]
     if not total:
         raise InputError("no node of the state is up, so no job can start", field="nodes")
-    if held > total:
-        message = f"has running jobs on {held} cores, but nodes with {total}; expected at most what the nodes have"
-        raise InputError(message, field="nodes")
     reserved = [it for it in state.reservations if (it.end is None or it.end > state.at) and up.keys() & {*it.nodes}]
-    if not (reserved or on_nodes or any(node.state == "no new jobs" for node in up.values())):
+    if not (reserved or on_nodes or closed):
         return Platform.single(total), [None] * len(running), ()
     if total > MOST_CORES:
         raise InputError(f"have {total} cores; with windows, expected at most {MOST_CORES}", field="nodes")
     cores = {node.node: [f"{node.node}.{core}" for core in range(node.cores)] for node in up.values()}
     names = [name for each in cores.values() for name in each]
-    windows = [
-        Window(tuple(cores[name]), 0, kind="drain", id=CLOSED)
-        for name, node in up.items()
-        if node.state == "no new jobs"
-    ]
+    windows = [Window(tuple(cores[name]), 0, kind="drain", id=CLOSED) for name in closed]
     for one in reserved:
         within = [core for name in one.nodes for core in cores.get(name, ())][: one.cores]
         begin, end = max(one.start - state.at, 0), np.inf if one.end is None else float(one.end - state.at)
@@ -274,9 +269,6 @@ def _machine_of_site(
             what = f"has {own} cores" if own else "does not exist"
             message = f"{node.node} has {node.cores} cores in the state, and {what} in the configuration of the policy"
             raise InputError(f"{message}; expected the same", field="nodes")
-    if (held := sum(job.cores for job in running)) > sum(sizes.values()):
-        message = f"has running jobs on {held} cores, but nodes with {sum(sizes.values())}"
-        raise InputError(f"{message}; expected at most what the nodes have", field="nodes")
     up = {node.node for node in state.nodes if node.state == "up"}
     closed = tuple(name for name in sizes if name not in up)
     windows = (Window(closed, 0, kind="drain", id=CLOSED),) if closed else ()

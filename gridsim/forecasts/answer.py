@@ -177,8 +177,7 @@ class Answer:
 
 
 def _written(it: JobForecast) -> dict[str, Any]:
-    found = {name: value for name, value in vars(it).items() if name != "sample"}
-    by_level = {
-        name: {f"{level:.0%}": ends for level, ends in found[name].items()} for name in ("intervals", "observed")
-    }
-    return {**found, "median": it.median, **by_level}
+    found = {name: value for name, value in vars(it).items() if name != "sample"} | {"median": it.median}
+    for name in ("intervals", "observed"):
+        found[name] = {f"{level:.0%}": values for level, values in found[name].items()}
+    return found

@@ -149,12 +149,11 @@ def forecast(
     asked = Options(futures, cast("int", horizon), seed, state, arrivals, custom_model(model))
     if isinstance(log, ClusterState):
         asked, failures = replace(asked, source="recorded"), run_options.failures
-        if failures is not None and failures.need_nodes and not failures.only_windows:
-            raise InputError(
-                "need nodes, and a live state is one pool of cores; expected --maintenance", field="failures"
-            )
-        log = log if new is None else new.in_state(log, history)
         on_nodes = failures is not None and failures.only_windows
+        if failures is not None and failures.need_nodes and not on_nodes:
+            message = "need nodes, and a live state is one pool of cores; expected --maintenance"
+            raise InputError(message, field="failures")
+        log = log if new is None else new.in_state(log, history)
         start = StartingPoint.of(log, on_nodes=on_nodes, policy=make_policy(policy))
         if new is not None:
             new.check(start.platform, sited=True)  # nodes are ignored
@@ -176,12 +175,11 @@ def forecast(
     plain = _without(found.forecaster.machine) if compare_without else None
     if at_most is not None:
         found = found._replace(forecaster=_limited(found, places, at_most))
-    calibration = Calibration([], found.forecaster.options.horizon) if calibrate else None
-    sample = _sample(found, places, workers)
+    sample, pairs = _sample(found, places, workers), []
     if calibrate and found.earlier is not None:
         questions = found.earlier.calibrating(found.state.at, "pending" if new is None else "new")
         pairs = found.earlier.pairs(questions, workers, progress)
-        calibration = Calibration(pairs, found.earlier.options.horizon)
+    calibration = Calibration(pairs, found.forecaster.options.horizon) if calibrate else None
     answer = _answer(found, policy, places, sample, calibration)
     if plain is not None:
         answer = replace(answer, jobs=_compared(found, plain, places, answer, workers))
@@ -215,8 +213,7 @@ def _of_log(earlier: Forecaster, at: float | None, new: NewJob | None, options: 
         raise InputError(f"is {given}; expected {ends[0]} to {ends[1]}, the log", field="at")
     moment = int(moment)
     if new is not None:
-        sited = capabilities_of(make_policy(earlier.machine.policy)).site
-        new.check(earlier.machine.platform, sited=sited)
+        new.check(earlier.machine.platform, sited=capabilities_of(make_policy(earlier.machine.policy)).site)
     forecaster = earlier if new is None else earlier.with_job(new, moment)
     state, platform = forecaster.state(moment), forecaster.machine.platform
     on_nodes = any(cluster.nodes for cluster in platform.clusters())
@@ -307,9 +304,8 @@ def _sample(found: _Moment, asked: Sequence[int], workers: int | Workers) -> Flo
     forecaster, state = found.forecaster, found.state
     with crew(workers, share=(forecaster, state)) as hands:
         parts = np.array_split(np.arange(forecaster.options.futures), hands.count)
-        waits = [
-            hands.submit(Forecaster.sample, forecaster, state, asked, part.tolist()) for part in parts if len(part)
-        ]
+        chosen = [part.tolist() for part in parts if len(part)]
+        waits = [hands.submit(Forecaster.sample, forecaster, state, asked, part) for part in chosen]
         return np.concatenate([it.result() for it in waits])
 
 
@@ -329,9 +325,8 @@ def _answer(
     by_limits = runs.by_requested_walltimes(asked)
     requested = np.where(by_limits < NEVER, by_limits, np.inf).tolist()
     stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
-    earlier: dict[str, Any] = {"known": None}
-    if calibration is not None:
-        earlier = {"known": calibration.known(state.at), "observed": _observed(calibration)}
+    earlier: dict[str, Any] = {"known": calibration and calibration.known(state.at)}
+    earlier["observed"] = _observed(calibration) if calibration else {}
     jobs = []
     for place, waits, wait in zip(asked, sample.T, requested, strict=True):
         row, name, pair = int(state.waiting[place]), found.ids[place], forecaster.pair(state, place, waits, wait)
@@ -462,9 +457,7 @@ def backtest_forecasts(
     forecaster = forecaster_of(log, policy, platform, options or Run(), made)
     pairs = forecaster.pairs(forecaster.judged(moments, ask), workers, progress)
     found = Backtest(pairs, horizon, seed=seed)
-    if len(found.tests) < 2:
-        message = (
-            f"{len(pairs)} forecasts, and {len(found.tests)} of them with {found.needed} known before; expected two"
-        )
+    if (many := len(found.tests)) < 2:
+        message = f"{len(pairs)} forecasts, and {many} of them with {found.needed} known before; expected two"
         raise InputError(f"{message}: a log of more than 10 weeks, or more moments", field="backtest")
     return found

@@ -50,9 +50,8 @@ class KnownJobs(NamedTuple):
         many = int(np.searchsorted(history.submit, state.at, side="right"))
         start = np.where(history.start <= state.at, history.start, -1)[:many]
         run = np.where(history.end <= state.at, history.run, -1)[:many]
-        submit, limit, cores, user = (
-            it[:many].copy() for it in (history.submit, history.limit, history.cores, history.user)
-        )
+        columns = (history.submit, history.limit, history.cores, history.user)
+        submit, limit, cores, user = (it[:many].copy() for it in columns)
         rows = state.running.copy(), state.waiting.copy()
         return cls(submit, limit, cores, user, start, run, *rows, state.elapsed // MICROSECOND)
 
@@ -104,9 +103,9 @@ class CustomModel(FutureModel):
     """
 
     def __init__(self, history: History, state: State, options: Options) -> None:
-        super().__init__(history, state.at, options.horizon, state.jobs(history))
+        super().__init__(history, state.at, state.jobs(history), options)
         known = KnownJobs.of(history, state)
-        self._draws = [self._drawn(k, known, options) for k in range(options.futures)]
+        self._draws = [self._drawn(k, known) for k in range(options.futures)]
 
     @property
     def keys(self) -> list[tuple[int, int]]:
@@ -121,15 +120,14 @@ class CustomModel(FutureModel):
         """Return the rows of the arrivals of a future, and their times from the moment on."""
         return self._draws[back].like, self._draws[back].after
 
-    def future(self, k: int, futures: int, seed: int) -> Future:
+    def future(self, k: int) -> Future:
         """Return future *k*."""
         drawn = self._draws[k]
         return Future(drawn.run, [(0, k)], drawn.arrival_run, k)
 
-    def _drawn(self, k: int, known: KnownJobs, options: Options) -> Drawn:
+    def _drawn(self, k: int, known: KnownJobs) -> Drawn:
         """Return a future with checked values, its arrivals in order."""
-        rng = np.random.default_rng(np.random.SeedSequence([options.seed, self.at, k]))
-        model = options.model
+        rng, model = np.random.default_rng(np.random.SeedSequence([self.options.seed, self.at, k])), self.options.model
         answer = call(model, "future", known, self.at, self.horizon, rng)
         if not isinstance(answer, tuple) or len(answer) != len(Drawn._fields):
             raise policy_error(model, f"returns a {type(answer).__name__}; expected a Drawn or its four columns")
@@ -141,7 +139,7 @@ class CustomModel(FutureModel):
             "arrival_run": (arrivals, 1, MOST),
         }
         drawn = Drawn(*(checked(it, name, *bounds[name], model) for name, it in zip(bounds, answer, strict=True)))
-        order = np.argsort(drawn.after, kind="stable")[: None if options.arrivals else 0]
+        order = np.argsort(drawn.after, kind="stable")[: None if self.options.arrivals else 0]
         return Drawn(drawn.run, *(it[order] for it in drawn[1:]))
 
 

@@ -156,25 +156,23 @@ class Forecaster:
         if self.overfull(state):
             machine = machine._replace(platform=type(machine.platform).single(self.busy(state)))
         if asked.model is None:
-            jobs = state.jobs(self.history)
-            model = FutureModel(self.history, state.at, asked.horizon, jobs, arrivals=asked.arrivals)
+            model = FutureModel(self.history, state.at, state.jobs(self.history), asked)
         else:
             model = CustomModel(self.history, state, asked)
         return FutureRuns(self.log, state, model, machine, self.moments)
 
-    def sample(self, state: State, asked: Sequence[int], futures: Iterable[int] | None = None) -> FloatArray:
+    def sample(self, state: State, asked: Sequence[int], futures: Iterable[int]) -> FloatArray:
         """Return waits of some waiting jobs from the moment on, s, a row for each future; infinite beyond the horizon.
 
         Parameters
         ----------
         asked : sequence of int
             Positions of the jobs among the waiting ones.
-        futures : iterable of int, optional
-            Numbers of the futures; all by default.
+        futures : iterable of int
+            Numbers of the futures.
         """
-        runs, many = self.runs(state), self.options.futures
-        numbers = range(many) if futures is None else futures
-        return runs.samples((runs.model.future(k, many, self.options.seed) for k in numbers), asked)
+        runs = self.runs(state)
+        return runs.samples(map(runs.model.future, futures), asked)
 
     def shapes(self, state: State, place: int, asked: Sequence[tuple[int, float]]) -> list[Shape]:
         """Return the starts of a waiting job in other shapes, with its run time of each future.
@@ -187,7 +185,7 @@ class Forecaster:
             Cores and limit (s) of each shape.
         """
         runs, (many, horizon) = self.runs(state), (self.options.futures, self.options.horizon)
-        futures = list(runs.model.each(many, self.options.seed))
+        futures = list(runs.model.each())
         own = runs.samples(futures, [place])[:, 0]
         _, values = runs.model.pools[len(state.running) + place]
         found = []
@@ -202,7 +200,7 @@ class Forecaster:
     def until_empty(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return for each future when no job of the present queue waits, and when no job waits at all, sorted, s."""
         runs, times = self.runs(state), []
-        for future in runs.model.each(self.options.futures, self.options.seed):
+        for future in runs.model.each():
             enters, starts = runs.queue(future)
             order = np.argsort(enters, kind="stable")
             empty = np.maximum.accumulate(np.append(0, starts[order]))  # after as many jobs
@@ -347,8 +345,7 @@ def _pairs_of(forecaster: Forecaster, questions: Sequence[Question]) -> list[Pai
     for at, row in questions:
         state = forecaster.state(at)
         place, runs = int(np.flatnonzero(state.waiting == row)[0]), forecaster.runs(state)
-        futures = runs.model.each(forecaster.options.futures, forecaster.options.seed)
-        sample = runs.samples(futures, [place])[:, 0]
+        sample = runs.samples(runs.model.each(), [place])[:, 0]
         found.append(forecaster.pair(state, place, sample, float(runs.by_requested_walltimes([place])[0])))
     return found
 

@@ -106,17 +106,17 @@ class FutureModel:
     ----------
     history : History
         Jobs submitted up to the moment; later ones are not read.
-    at, horizon : int
-        Moment, and length of the futures.
+    at : int
+        The moment.
     jobs : Jobs
         Jobs of the state.
-    arrivals : bool
-        Whether later jobs arrive.
+    options : Options
+        Number of futures, their length and seed, and whether later jobs arrive.
     """
 
-    def __init__(self, history: History, at: int, horizon: int, jobs: Jobs, *, arrivals: bool = True) -> None:
-        self.history, self.at, self.horizon, self.jobs = history, at, horizon, jobs
-        self.pieces = -(-horizon // WEEK) if arrivals else 0  # of seven days
+    def __init__(self, history: History, at: int, jobs: Jobs, options: Options) -> None:
+        self.history, self.at, self.jobs, self.options, self.horizon = history, at, jobs, options, options.horizon
+        self.pieces = -(-self.horizon // WEEK) if options.arrivals else 0  # of seven days
         self._weeks = (at - int(history.submit[0])) // WEEK if len(history.submit) else 0  # of history, whole ones
         self._pool = cache(partial(history.candidates, at))
         self.pools = [self._pool(*job) for job in zip(*(it.tolist() for it in jobs), strict=True)]
@@ -170,31 +170,28 @@ class FutureModel:
         if not len(self._values):
             return free
         at = np.minimum(self._first + (u * self._counts).astype(np.int64), len(self._values) - 1)
-        found: IntArray = np.where(self._counts > 0, self._values[at], free)
-        return found
+        return np.where(self._counts > 0, self._values[at], free)
 
     def arrival_runs(self, rows: IntArray, u: FloatArray) -> IntArray:
         """Return the run times of copied jobs: their own if they have ended, else drawn."""
-        history = self.history
-        run = history.run[rows].copy()
+        history, run = self.history, self.history.run[rows]
         for place in np.flatnonzero(history.end[rows] > self.at).tolist():
             limit, user = int(history.limit[rows[place]]), int(history.user[rows[place]])
             run[place] = drawn(self._pool(limit, 0, user)[1], float(u[place]), limit, 0)
         return run
 
-    def future(self, k: int, futures: int, seed: int) -> Future:
-        """Return future *k* of *futures*."""
-        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, self.at, k])))
-        weeks = [
-            self.weeks_back(piece, (k + u) / futures if piece == 0 else u)
-            for piece, u in enumerate(rng.random(self.pieces).tolist())
-        ]
+    def future(self, k: int) -> Future:
+        """Return future *k*."""
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.options.seed, self.at, k])))
+        uniforms = rng.random(self.pieces)
+        uniforms[:1] = (k + uniforms[:1]) / self.options.futures  # the first week is stratified
         n = len(self.jobs.limit)
         run = self.run_times(rng.random(n), rng.random(n), rng.random(len(self.groups)))
-        keys = [(piece, back) for piece, back in enumerate(weeks) if back is not None]
+        weeks = enumerate(map(self.weeks_back, range(self.pieces), uniforms.tolist()))
+        keys = [(piece, back) for piece, back in weeks if back is not None]
         rows, _ = self.arrivals(keys)
         return Future(run, keys, self.arrival_runs(rows, rng.random(len(rows))), k)
 
-    def each(self, futures: int, seed: int) -> Iterator[Future]:
+    def each(self) -> Iterator[Future]:
         """Yield all futures."""
-        return (self.future(k, futures, seed) for k in range(futures))
+        return map(self.future, range(self.options.futures))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.cluster_state import LABELS, QUEUED, ClusterState, WaitingJob, requested
+from gridsim.model.cluster_state import LABELS, ClusterState, WaitingJob, requested
 from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, seconds, to_us
@@ -85,15 +85,20 @@ class NewJob(NamedTuple):
 
         Returns
         -------
-        tuple of (Workload, NewJob)
-            The log, with the names of the job, and the job.
+        (Workload, NewJob)
+            The log with the names of the job, and the job.
+
+        Raises
+        ------
+        InputError
+            For a name that is unknown, with similar names.
         """
         names = {label: it for label, it in self.labels.items() if isinstance(it, str)}
         workload, found = owned(workload, names, [policy])
         labels, demand = {**self.labels, **found}, self.demand
         if demand is not None and capabilities_of(policy).site:
             for label, value in policy.labels_of(demand).items():
-                workload, labels[label] = numbered(workload, label, value)
+                workload, labels[label] = _numbered(workload, label, value, [str(value)])
             demand = None
         return workload, self._replace(labels=labels, demand=demand)
 
@@ -122,13 +127,8 @@ class NewJob(NamedTuple):
             known |= set() if history is None else {*history.names.get(label, ())}
             if name not in known:
                 raise _unknown(label, str(name), [*filter(None, known)])
-        job = WaitingJob(
-            **QUEUED,
-            **requested(self.cores, int(self.walltime), self.labels, self.demand),
-            job=NAME,
-            submit=state.at,
-        )
-        return replace(state, waiting=(*state.waiting, job))
+        asked = requested(self.cores, int(self.walltime), self.labels, self.demand)
+        return replace(state, waiting=(*state.waiting, WaitingJob(**asked, job=NAME, submit=state.at)))
 
 
 def owned(
@@ -159,24 +159,17 @@ def owned(
     for label, name in names.items():
         if label not in LABELS:
             raise InputError(f"is not a property of a job; expected one of {', '.join(LABELS)}", field=label)
-        known = {other: None for site in sites for other in site.names(label)}
-        workload, found[label] = _numbered(workload, label, name, list(known))
+        workload, found[label] = _numbered(workload, label, name, [it for site in sites for it in site.names(label)])
     return workload, found
 
 
-def numbered(workload: Workload, label: str, value: int | str) -> tuple[Workload, int]:
-    """Return the number of a label's value, and the workload with the label and the name."""
-    if isinstance(value, str):
-        return _numbered(workload, label, value, [value])
-    column = workload.labels.get(label, np.full(len(workload), UNKNOWN, dtype=np.int64))
-    return replace(workload, labels={**workload.labels, label: column}), value
-
-
-def _numbered(workload: Workload, label: str, name: str, of_sites: list[str]) -> tuple[Workload, int]:
-    """Return the number of one name; a name found only in a site is added."""
+def _numbered(workload: Workload, label: str, name: str | int, of_sites: list[str]) -> tuple[Workload, int]:
+    """Return the number of a label's value, and the workload with the label; a name found only in a site is added."""
     column, names = workload.labels.get(label), workload.names.get(label)
     if column is None:
         column, names = np.full(len(workload), UNKNOWN, dtype=np.int64), ("",)
+    if not isinstance(name, str):
+        return replace(workload, labels={**workload.labels, label: column}), name
     if names is None:
         numbers = {str(number): number for number in np.unique(column[column != UNKNOWN]).tolist()}
         if name not in numbers:
@@ -205,7 +198,5 @@ def _unknown(label: str, name: str, known: list[str]) -> InputError:
         return InputError(f"'{name}' is unknown: neither the log nor a site configuration has names", field=label)
     near = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=0.5) or sorted(known)[:_SHOWN]
     others = len(known) - len(near)
-    more = f" and {others:,} more" if others else ""
-    return InputError(
-        f"'{name}' is not a {label} of the log, the state or the site; known: {', '.join(near)}{more}", field=label
-    )
+    shown = f"{', '.join(near)} and {others:,} more" if others else ", ".join(near)
+    return InputError(f"'{name}' is not a {label} of the log, the state or the site; known: {shown}", field=label)

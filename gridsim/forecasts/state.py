@@ -15,7 +15,7 @@ from gridsim.entities.starting_point import with_time_left
 from gridsim.forecasts.history import History
 from gridsim.forecasts.model import Future, FutureModel, Jobs
 from gridsim.model.allocations import Allocations
-from gridsim.model.cluster_state import LABELS, QUEUED, ClusterState, RunningJob, StateNode, WaitingJob, requested
+from gridsim.model.cluster_state import LABELS, ClusterState, RunningJob, StateNode, WaitingJob, requested
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
@@ -87,8 +87,7 @@ class State:
 
     def jobs(self, history: History) -> Jobs:
         """Return the jobs of the state for a model of the future."""
-        elapsed = np.zeros(len(self.rows), dtype=np.int64)
-        elapsed[: len(self.running)] = self.elapsed // MICROSECOND
+        elapsed = np.append(self.elapsed // MICROSECOND, np.zeros(len(self.waiting), dtype=np.int64))
         return Jobs(history.limit[self.rows], elapsed, history.user[self.rows])
 
     def workload(self, log: Workload, later: IntArray, at: IntArray) -> Workload:
@@ -175,12 +174,11 @@ def cluster_state(state: State, log: Workload, ids: Sequence[str], platform: Pla
         The machine.
     """
     epoch, nodes, many = int(log.epoch or 0), StateNode.of(platform), len(state.running)
-    numbers = {label: log.labels[label][state.rows].tolist() for label in LABELS if label in log.labels}
-    texts = {label: log.names.get(label) for label in numbers}
+    columns = {label: log.labels[label] for label in LABELS if label in log.labels}
     jobs = []
-    for place, row in enumerate(state.rows.tolist()):
-        found = {label: column[place] for label, column in numbers.items() if column[place] != UNKNOWN}
-        labels = {label: str(it) if (known := texts[label]) is None else known[it] for label, it in found.items()}
+    for row in state.rows.tolist():
+        numbers = {label: int(column[row]) for label, column in columns.items() if column[row] != UNKNOWN}
+        labels = {label: log.names[label][it] if label in log.names else str(it) for label, it in numbers.items()}
         demand = None if log.demands is None else log.demands[row]
         jobs.append(requested(int(log.cores[row]), int(log.estimate[row]) // MICROSECOND, labels, demand))
     running, elapsed, at = [], (state.elapsed // MICROSECOND).tolist(), epoch + state.at
@@ -189,7 +187,7 @@ def cluster_state(state: State, log: Workload, ids: Sequence[str], platform: Pla
         running.append(RunningJob(**job, job=str(name), start=at - passed, elapsed=passed, stopped=False, on=on))
     submit = (epoch + log.submit[state.waiting] // MICROSECOND).tolist()
     queued = zip(jobs[many:], ids, submit, strict=True)
-    waiting = tuple(WaitingJob(**job, **QUEUED, job=name, submit=since) for job, name, since in queued)
+    waiting = tuple(WaitingJob(**job, job=name, submit=since) for job, name, since in queued)
     return ClusterState(at, tuple(running), waiting, nodes)
 
 

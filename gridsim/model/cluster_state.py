@@ -47,13 +47,13 @@ class StateJob:
     """
 
     job: str
-    user: str
-    account: str
-    partition: str
-    qos: str
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
     limit: int | None
     features: str
-    reservation: str
+    reservation: str = ""
     cores: int
     memory: int
     gpus: Mapping[str, int]
@@ -85,7 +85,7 @@ class RunningJob(StateJob):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingJob(StateJob):
-    """A job that has not started.
+    """A job that has not started; by default it has no conditions.
 
     Parameters
     ----------
@@ -113,29 +113,18 @@ class WaitingJob(StateJob):
         Slurm's own estimate of its start (Unix time, s), if the state has one.
     """
 
-    kind: WaitingKind
-    reason: str
-    priority: int
+    kind: WaitingKind = "queued"
+    reason: str = ""
+    priority: int = 0
     submit: int
-    eligible: int | None
-    after: tuple[tuple[str, str, str], ...]
-    any_one: bool
-    array: int | None
-    throttle: int | None
-    required: tuple[str, ...]
-    excluded: tuple[str, ...]
+    eligible: int | None = None
+    after: tuple[tuple[str, str, str], ...] = ()
+    any_one: bool = False
+    array: int | None = None
+    throttle: int | None = None
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     slurm_start: int | None = None
-
-
-QUEUED: Mapping[str, Any] = {
-    "kind": "queued",
-    "reason": "",
-    "priority": 0,
-    "any_one": False,
-    **dict.fromkeys(("eligible", "array", "throttle")),
-    **dict.fromkeys(("after", "required", "excluded"), ()),
-}
-"""Fields of a waiting job without conditions."""
 
 
 def requested(cores: int, limit: int, labels: Mapping[str, Any], demand: Demand | None) -> dict[str, Any]:
@@ -143,11 +132,9 @@ def requested(cores: int, limit: int, labels: Mapping[str, Any], demand: Demand 
     demand = demand or Demand(cores=cores)
     gpus = demand.gpu * demand.tasks // WHOLE_GPU
     return {
-        **dict.fromkeys(LABELS, ""),
         **labels,
         "limit": limit,
         "cores": cores,
-        "reservation": "",
         "features": "&".join(demand.features),
         "memory": demand.total("memory"),
         "licences": dict(demand.pools),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,17 +24,8 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.number_formatting import when
 from gridsim.options import Run
+from gridsim.policy.admission import quoting
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.admission.quoting import (
-    asking,
-    disturbance,
-    earliest_guarantee,
-    keeps_deadlines,
-    keeps_starts,
-    killing,
-    lost_work,
-    search,
-)
 from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.protocols import Offer
 from gridsim.policy.site_policy import machine
@@ -77,48 +68,49 @@ def quote(
     made = policies_of(policies)
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Machine(platform, scheduler, options) for label, scheduler in made.items()}
-    sited = any(capabilities_of(setup.policy).site for setup in setups.values())
+    sited = any(capabilities_of(scheduler).site for scheduler in made.values())
     if (cores is None) == (demand is None):
         raise InputError("expected either cores or a demand", field="cores")
     cores = cores if demand is None else demand.total("cores")
     assert cores is not None
-    NewJob(cores, walltime, {}, demand).check(platform, sited=sited)
+    job = NewJob(cores, walltime, {}, demand)
+    job.check(platform, sited=sited)
     if not len(workload):
         raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
-    schedulers = [setup.policy for setup in setups.values()]
-    workload, labels = owned(replace(in_site_zone(workload, schedulers), reactions=None), owner or {}, schedulers)
+    workload = replace(in_site_zone(workload, made.values()), reactions=None)
+    workload, labels = owned(workload, owner or {}, made.values())
     _check_times(at, walltime, deadline, workload)
-    recorded = recorded_state(workload, to_us(float(at))) if sited and workload.has_recorded_schedule else None
-    job = _Job(to_us(float(at)), cores, to_us(float(walltime)), labels, demand)
+    now, job = to_us(float(at)), job._replace(walltime=seconds(to_us(float(walltime))), labels=labels)
+    recorded = recorded_state(workload, now) if sited and workload.has_recorded_schedule else None
     wanted = None if deadline is None else to_us(float(deadline))
     answers: dict[str, Answer] = {}
     moments: dict[str, Moment] = {}
     for label, setup in setups.items():
         hear = None if progress is None else partial(progress, f"{label}, jobs")
-        moments[label] = job.moment(workload, setup, hear)
+        moments[label] = _moment(workload, setup, job, now, hear)
         if demand is not None and not capabilities_of(setup.policy).site:
             _check_demand(label, moments[label])
         answers[label] = _answer(label, moments[label], setup, wanted)
-    if job.at > last_event(workload) and not any(it.running + it.waiting for it in answers.values()):
-        raise _after(seconds(job.at), workload)
+    if now > last_event(workload) and not any(it.running + it.waiting for it in answers.values()):
+        raise _after(seconds(now), workload)
     priced_by = _priced_by(moments)
     prices: Sequence[Price] = ()
     if priced_by is not None:
-        slowdown = _usual_slowdown(setups[priced_by]._replace(policy="easy"), workload, job)
+        slowdown = _usual_slowdown(setups[priced_by]._replace(policy="easy"), workload, job, now)
         prices = _prices(moments[priced_by], answers[priced_by], wanted, slowdown)
     quoted = Quoted(
-        at=seconds(job.at),
+        at=seconds(now),
         cores=cores,
         demand=demand,
-        walltime=seconds(job.estimate),
+        walltime=job.walltime,
         machine=platform.cores,
         deadline=None if wanted is None else seconds(wanted),
         answers=tuple(answers.values()),
         priced_by=priced_by,
         prices=tuple(prices),
-        undated=int((workload.deadline[workload.submit <= job.at] >= NEVER).sum()),
+        undated=int((workload.deadline[workload.submit <= now] >= NEVER).sum()),
         owner=dict(owner or {}),
         calendar=calendar_of(workload.provenance),
         recorded=recorded,
@@ -129,56 +121,41 @@ def quote(
     for label, setup in setups.items():
         hear = None if progress is None else partial(progress, f"{label}, earlier forecasts")
         try:
-            forecasts[label] = job.forecast(workload, setup, calibrate=calibrate, progress=hear)
+            forecasts[label] = _forecast(workload, setup, job, now, calibrate=calibrate, progress=hear)
         except InputError as error:  # the answers of the policies remain
             unknown[label] = str(error)
     return replace(quoted, forecasts=forecasts, without_forecast=unknown)
 
 
-class _Job(NamedTuple):
-    """The job of the question; instants in whole microseconds, labels by numbers of the workload."""
+def _forecast(
+    workload: Workload, setup: Machine, job: NewJob, at: int, *, calibrate: bool, progress: Callable[[int], None] | None
+) -> Forecast:
+    """Forecast the start of the job, and of smaller ones, from the state of the log."""
+    failures = setup.options.failures
+    if failures is not None and (failures.trace or failures.models or failures.events):
+        raise InputError("the forecast models no failures, only windows", field="failures")
+    return forecast(
+        workload,
+        at=seconds(at),
+        new=job,
+        **setup._asdict(),
+        arrivals=at - int(workload.submit[0]) >= to_us(2 * WEEK),
+        calibrate=calibrate,
+        parts=_SMALLER,
+        progress=None if progress is None else lambda made, _: progress(made),
+    )
 
-    at: int
-    cores: int
-    estimate: int
-    labels: Mapping[str, int]
-    demand: Demand | None
 
-    def forecast(
-        self, workload: Workload, setup: Machine, *, calibrate: bool, progress: Callable[[int], None] | None
-    ) -> Forecast:
-        """Forecast the start of the job, and of smaller ones, from the state of the log."""
-        failures = setup.options.failures
-        if failures is not None and (failures.trace or failures.models or failures.events):
-            raise InputError("the forecast models no failures, only windows", field="failures")
-        return forecast(
-            workload,
-            at=seconds(self.at),
-            new=self.new,
-            policy=setup.policy,
-            platform=setup.platform,
-            options=setup.options,
-            arrivals=self.at - int(workload.submit[0]) >= to_us(2 * WEEK),
-            calibrate=calibrate,
-            parts=_SMALLER,
-            progress=None if progress is None else lambda made, _: progress(made),
-        )
+def _moment(workload: Workload, setup: Machine, job: NewJob, at: int, progress: Callable[[int], None] | None) -> Moment:
+    """Simulate the log and stop at the submission of the job.
 
-    @property
-    def new(self) -> NewJob:
-        """The job of a forecast."""
-        return NewJob(self.cores, seconds(self.estimate), self.labels, self.demand)
-
-    def moment(self, workload: Workload, setup: Machine, progress: Callable[[int], None] | None = None) -> Moment:
-        """Simulate the log and stop at the submission of the job.
-
-        Under a policy that reads labels, the state is that of the log, if the log contains one.
-        """
-        recorded = capabilities_of(setup.policy).site and workload.has_recorded_schedule
-        workload, new = self.new.in_log(as_recorded(workload, self.at) if recorded else workload, setup.policy)
-        size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": new.labels}
-        how: Any = {"demand": new.demand, "decided": recorded, "options": setup.options, "progress": progress}
-        return state_at(workload, setup.platform, setup.policy, self.at, **size, **how)
+    Under a policy that reads labels, the state is that of the log, if the log contains one.
+    """
+    recorded = capabilities_of(setup.policy).site and workload.has_recorded_schedule
+    workload, job = job.in_log(as_recorded(workload, at) if recorded else workload, setup.policy)
+    how: Any = {"demand": job.demand, "decided": recorded, "options": setup.options, "progress": progress}
+    how |= {"cores": job.cores, "estimate": to_us(job.walltime), "labels": job.labels}
+    return state_at(workload, setup.platform, setup.policy, at, **how)
 
 
 def _check_demand(label: str, moment: Moment) -> None:
@@ -198,10 +175,8 @@ def _check_times(at: float, walltime: float, deadline: float | None, workload: W
     if workload.has_recorded_schedule and at > seconds(last_event(workload)):
         raise _after(at, workload)
     if deadline is not None and not deadline >= at + walltime:
-        raise InputError(
-            f"{deadline:g} s is before {at + walltime:g} s, when the job would end if it started at once",
-            field="deadline",
-        )
+        message = f"{deadline:g} s is before {at + walltime:g} s, when the job would end if it started at once"
+        raise InputError(message, field="deadline")
 
 
 def _after(at: float, workload: Workload) -> InputError:
@@ -262,13 +237,13 @@ def _answer(label: str, moment: Moment, setup: Machine, wanted: int | None) -> A
         held = mine.held_by(moment.job, moment.now) if capabilities_of(mine).site else ""
         return replace(found, held_by=held) if isinstance(held, str) else replace(found, refused_by=held)
     now = moment.now
-    guarantee = earliest_guarantee(mine, moment.job, now)
+    guarantee = quoting.earliest_guarantee(mine, moment.job, now)
     if wanted is not None:
-        offer = asking(mine, moment.job, now)(wanted)
+        offer = quoting.asking(mine, moment.job, now)(wanted)
         found = replace(found, keeps=offer is not None and offer.granted <= wanted)
     if guarantee is None or guarantee.offer.start >= NEVER:  # it fits only on nodes whose return is unknown
         return found
-    change = disturbance(mine.plan, guarantee.offer)
+    change = quoting.disturbance(mine.plan, guarantee.offer)
     return replace(
         found,
         guaranteed=seconds(guarantee.deadline),
@@ -279,7 +254,7 @@ def _answer(label: str, moment: Moment, setup: Machine, wanted: int | None) -> A
         delay=seconds(change.delay),
         delayed_job=None if change.request is None else int(moment.workload.job[change.request]),
         kills=_numbers(moment, guarantee.offer),
-        lost=seconds(lost_work(mine.plan, guarantee.offer, now)),
+        lost=seconds(quoting.lost_work(mine.plan, guarantee.offer, now)),
     )
 
 
@@ -304,8 +279,7 @@ def _expected(moment: Moment, setup: Machine) -> float:
     """
     own: Any = moment.cluster.scheduler
     if capabilities_of(own).expected_starts:
-        quote = own.quote(moment.job, moment.now)
-        if quote is None:
+        if (quote := own.quote(moment.job, moment.now)) is None:
             return float("nan")
         own.commit(quote, moment.now)
         start = int(own.expected_starts(moment.now).get(moment.job, NEVER))
@@ -317,9 +291,9 @@ def _expected(moment: Moment, setup: Machine) -> float:
 
 
 def _promise(scheduler: Any) -> Literal["deadline", "start", "none"]:
-    if keeps_deadlines(scheduler):
+    if quoting.keeps_deadlines(scheduler):
         return "deadline"
-    return "start" if keeps_starts(scheduler) else "none"
+    return "start" if quoting.keeps_starts(scheduler) else "none"
 
 
 def _numbers(moment: Moment, offer: Offer) -> tuple[int, ...]:
@@ -330,12 +304,9 @@ def _numbers(moment: Moment, offer: Offer) -> tuple[int, ...]:
 def _priced_by(moments: Mapping[str, Moment]) -> str | None:
     """Return the policy for costs of tighter deadlines: the first with QoPS, else the first with deadlines."""
     schedulers: dict[str, Any] = {label: moment.cluster.scheduler for label, moment in moments.items()}
-    able = [label for label, scheduler in schedulers.items() if keeps_deadlines(scheduler)]
-    for label in able:
-        admission = schedulers[label].admission
-        if isinstance(search_of(admission), QoPS):
-            return label
-    return able[0] if able else None
+    able = [label for label, scheduler in schedulers.items() if quoting.keeps_deadlines(scheduler)]
+    by_qops = [label for label in able if isinstance(search_of(schedulers[label].admission), QoPS)]
+    return next(iter([*by_qops, *able]), None)
 
 
 def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float) -> list[Price]:
@@ -354,29 +325,27 @@ def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float)
     tighter = {tightest + steps * part // _PARTS * moment.tick for part in range(_PARTS)}
     if wanted is not None:
         tighter.add(wanted)
-    killer = killing(moment.cluster.scheduler)
-    ask, plan = asking(killer, moment.job, moment.now), killer.plan
-    by_a_kill = search(ask, moment.now, tightest, free, moment.tick) if tightest < free < NEVER else None
-    if by_a_kill is not None:
+    killer = quoting.killing(moment.cluster.scheduler)
+    ask, plan = quoting.asking(killer, moment.job, moment.now), killer.plan
+    if tightest < free < NEVER and (by_a_kill := quoting.search(ask, moment.now, tightest, free, moment.tick)):
         tighter.add(by_a_kill.deadline)
     found = []
     for deadline in sorted(deadline for deadline in tighter if deadline < free):
-        offer = ask(deadline)
-        if offer is None:
+        if (offer := ask(deadline)) is None:
             found.append(Price(seconds(deadline), False, (), 0.0, float("nan"), charge(deadline)))
             continue
-        lost, start = seconds(lost_work(plan, offer, moment.now)), seconds(offer.start)
+        lost, start = seconds(quoting.lost_work(plan, offer, moment.now)), seconds(offer.start)
         found.append(Price(seconds(deadline), True, _numbers(moment, offer), lost, start, charge(deadline)))
     if free < NEVER:
         found.append(Price(answer.guaranteed, True, answer.kills, answer.lost, answer.start, charge(free)))
     return found
 
 
-def _usual_slowdown(easy: Machine, workload: Workload, job: _Job) -> float:
+def _usual_slowdown(easy: Machine, workload: Workload, job: NewJob, at: int) -> float:
     """Return the mean slowdown of the job's category under EASY; its walltime is used as its run time."""
-    record = easy.run(workload.select(workload.submit <= job.at))
+    record = easy.run(workload.select(workload.submit <= at))
     known = category_slowdowns(record)
-    time, core = time_class(np.array([job.estimate])), core_class(np.array([job.cores]), record.cores)
+    time, core = time_class(np.array([to_us(job.walltime)])), core_class(np.array([job.cores]), record.cores)
     return float(known.mean[time[0], core[0]])
 
 
@@ -410,7 +379,9 @@ def recorded_state(workload: Workload, at: int) -> State:
     """
     start, end = _schedule(workload)
     running = (start <= at) & (end > at)
-    waiting = (workload.submit <= at) & (start > at) & (_withdrawn(workload) > at)
+    after = workload.labels.get("withdrawn", np.full(len(workload), UNKNOWN))
+    cancelled = (after >= 0) & (workload.submit + after * MICROSECOND <= at)
+    waiting = (workload.submit <= at) & (start > at) & ~cancelled
     return State(int(running.sum()), int(workload.cores[running].sum()), int(waiting.sum()))
 
 
@@ -438,9 +409,3 @@ def _schedule(workload: Workload) -> tuple[IntArray, IntArray]:
     assert start is not None
     assert end is not None
     return start, end
-
-
-def _withdrawn(workload: Workload) -> IntArray:
-    """Return the instants at which waiting jobs were cancelled; `NEVER` for other jobs."""
-    after = workload.labels.get("withdrawn", np.full(len(workload), UNKNOWN))
-    return np.where(after >= 0, workload.submit + after * MICROSECOND, NEVER)

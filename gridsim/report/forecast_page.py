@@ -192,9 +192,8 @@ def outcomes(tested: Backtest) -> Figure:
         ends = [{level: it.calibrated for level, it in judged.intervals.items()} for _, judged in tests]
         _bars(axes, ends, tested.horizon, scale=0.5)
         waits = [pair.wait for pair, _ in tests]
-        inside = [low <= y <= high for y, (low, high) in zip(waits, (it[LEVELS[-1]] for it in ends), strict=True)]
         _marks(axes, waits, tested.horizon, size=2.5, marker="o", color=INK, label="true wait")
-        missed = np.where(inside, np.inf, waits).tolist()
+        missed = [np.inf if judged.intervals[LEVELS[-1]].holds(pair.wait) else pair.wait for pair, judged in tests]
         _marks(axes, missed, tested.horizon, size=3.5, marker="x", color=PALETTE[1], label="outside of 90 %")
         axes.set_xscale("symlog", linthresh=600.0, linscale=0.4)
         axes.set_xlim(0, tested.horizon)

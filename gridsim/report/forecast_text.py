@@ -60,9 +60,7 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
         first = "from now on, at the latest" if low <= 0 else f"between {instant(answer, low, up=False)} and"
         span = f"{first} {instant(answer, high, up=True)}{',' * (low <= 0)}"
     hits, many = job.observed.get(level, (0, 0)) if job.pairs else (0, 0)
-    stated = percent(level)
-    if is_low(level, hits, many):
-        stated = percent(hits / many)
+    stated = percent(hits / many if is_low(level, hits, many) else level)
     found = f"{name} starts {span} with {stated} probability (calibrated on {job.pairs} earlier forecasts)"
     if not job.pairs:
         why = f": {job.known} earlier forecasts, {FEWEST} needed" if job.known and job.known < FEWEST else ""
@@ -79,10 +77,10 @@ def sentence(answer: Answer, job: JobForecast, level: float = 0.9) -> str:
 
 
 def remark_text(answer: Answer, remark: str) -> str:
-    """Return the begin time or the dependency of a job."""
+    """Return the begin time or the dependency of a job; empty if it has none."""
     kind, _, when = remark.rpartition(" ")
     if kind != "not before":
-        return remark[0].upper() + remark[1:]
+        return remark[:1].upper() + remark[1:]
     since = 0.0 if answer.calendar is None else answer.calendar.epoch
     return f"Not before {instant(answer, float(when) - since - answer.at)} (begin time)"
 
@@ -205,16 +203,12 @@ def files(answer: Answer) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
         both = [end for level in LEVELS for end in job.intervals[level]]
         times = [_cell(value) for value in (job.median, *both)]
         more = [int(job.pairs > 0), job.pairs, job.source, _cell(job.requested), job.slurm]
-        more += [*(job.delay or (None, None)), job.not_modelled]
-        reason = remark_text(answer, job.remark) if job.remark else ""
-        rows.append([job.job, job.cores, job.limit, job.waited, *times, *more, reason])
+        more += [*(job.delay or (None, None)), job.not_modelled, remark_text(answer, job.remark)]
+        rows.append([job.job, job.cores, job.limit, job.waited, *times, *more])
     rows += [[job, *[None] * (len(header) - 2), why] for job, why in answer.left_out.items()]
     yield "forecast.csv", header, rows
-    cells = [
-        [job.job, k, _cell(wait)]
-        for column, job in enumerate(answer.jobs)
-        for k, wait in enumerate(answer.samples[:, column].tolist())
-    ]
+    samples = zip(answer.jobs, answer.samples.T.tolist(), strict=True)
+    cells = [[job.job, k, _cell(wait)] for job, waits in samples for k, wait in enumerate(waits)]
     yield "samples.csv", ["job", "future", "wait"], cells
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gridsim.errors import PolicyError
 from gridsim.forecasts.history import History
-from gridsim.forecasts.model import Future, FutureModel
+from gridsim.forecasts.model import Future, FutureModel, Options
 from gridsim.forecasts.state import FutureRuns, Machine, State
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
@@ -43,7 +43,7 @@ def test_golden_case_f04(engine: str) -> None:
     running = np.array([job["running"] for job in jobs])
     elapsed = np.array([at - job["start"] for job in jobs if job["running"]])
     state = State(at, place[running], place[~running], elapsed * MICROSECOND, [None] * len(elapsed))
-    model = FutureModel(history, at, case["horizon"], state.jobs(history))
+    model = FutureModel(history, at, state.jobs(history), Options(horizon=case["horizon"]))
     assert [name for name, _ in model.pools] == case["pools"]
     assert [list(pair) for pair in model.groups] == case["groups"]
     runs = FutureRuns(log, state, model, Machine(Platform.single(case["machine"]), case["policy"], Run(engine=engine)))
@@ -71,11 +71,11 @@ def test_a_scheduler_that_never_starts_a_job_is_an_error_and_not_a_late_start() 
     log = Workload.from_columns(submit=[1], runtime=[60], cores=[4], cores_stated=4)
     never = np.array([NEVER])
     state, history = State.of(2, log.submit, never, never), History.of(log, never, never)
-    model = FutureModel(history, 2, 3600, state.jobs(history), arrivals=False)
+    model = FutureModel(history, 2, state.jobs(history), Options(horizon=3600, arrivals=False))
     for policy in ("easy", Idle()):
         runs = FutureRuns(log, state, model, Machine(Platform.single(4), policy, Run(engine="simpy")))
         if policy == "easy":
-            assert runs.samples([model.future(0, 1, 1)], [0]).tolist() == [[0.0]]
+            assert runs.samples([model.future(0)], [0]).tolist() == [[0.0]]
             continue
         with pytest.raises(PolicyError, match="never started 1 jobs, job 1 first"):
-            runs.samples([model.future(0, 1, 1)], [0])
+            runs.samples([model.future(0)], [0])

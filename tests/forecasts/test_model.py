@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gridsim.forecasts.history import History, drawn
-from gridsim.forecasts.model import FutureModel, Jobs
+from gridsim.forecasts.model import FutureModel, Jobs, Options
 from gridsim.model.time import NEVER
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,7 +39,7 @@ def test_run_times_of_golden_case_f01() -> None:
 def test_arrivals_of_golden_case_f02() -> None:
     case = json.loads((GOLDEN / "f02-arrivals.json").read_text())
     history, none = history_of(case["jobs"]), np.zeros(0, dtype=np.int64)
-    model = FutureModel(history, case["T"], case["horizon"], Jobs(none, none, none))
+    model = FutureModel(history, case["T"], Jobs(none, none, none), Options(horizon=case["horizon"]))
     late = np.array(case["late_uniforms"])
     for future in case["futures"]:
         weeks = [model.weeks_back(piece, u) for piece, u in enumerate(future["uniforms"])]
@@ -81,8 +81,8 @@ def test_nothing_later_changes_a_future(seed: int) -> None:
     few = changed.submit <= at
     changed = History(**{name: column[few] for name, column in vars(changed).items() if not name.startswith("_")})
     jobs = Jobs(np.array([5, 0, 70]), np.array([900, 3600, 40_000]), np.array([1, 2, 1]))
-    models = [FutureModel(it, at, 9 * 86_400, jobs) for it in (history, changed)]
-    for one, two in zip(*(model.each(9, seed) for model in models), strict=True):
+    models = [FutureModel(it, at, jobs, Options(19, 9 * 86_400, seed)) for it in (history, changed)]
+    for one, two in zip(*(model.each() for model in models), strict=True):
         copied = [model.arrivals(it.weeks) for model, it in zip(models, (one, two), strict=True)]
         both = zip((*one, *copied[0]), (*two, *copied[1]), strict=True)
         assert all(np.array_equal(*pair) for pair in both)

@@ -128,6 +128,7 @@ class _Line(Record):
         self.spelled |= _NAMES if ".json" in path.suffixes else {}
         first, *flags = words.get("JobState", "").split(",")  # a flag decides whether a job holds nodes or is held
         self.state = next((flag for flag in flags if flag in (*_WORDS["running"], *_WORDS["waiting"])), first)
+        self.runs, self.waits = (self.state in _WORDS[kind] for kind in ("running", "waiting"))
 
     def key(self, key: str) -> str:
         """Return the key of the file for a key of `scontrol`."""
@@ -272,10 +273,8 @@ def _newest_time(lines: Iterable[_Line]) -> int:
     """Return the latest past time in a list (Unix time, s); 0 if there is none."""
     found = [0]
     for line in lines:
-        own = (
-            "StartTime" if line.state in _WORDS["running"] else "EndTime" if line.state not in _WORDS["waiting"] else ""
-        )
-        found += [line.time(key) for key in ("SubmitTime", "SuspendTime", "LastSchedEval", own)]
+        own = [] if line.waits else ["StartTime" if line.runs else "EndTime"]
+        found += [line.time(key) for key in ("SubmitTime", "SuspendTime", "LastSchedEval", *own)]
     return max(found)
 
 
@@ -286,18 +285,17 @@ def _jobs_at(moment: int, lines: Iterable[_Line], problems: Problems) -> Cluster
     for line in lines:
         if line.state not in values.STATES:
             raise line.wrong("JobState", line.state, "a state such as RUNNING or PENDING")
-        runs = line.state in _WORDS["running"]
-        if not runs and line.state not in _WORDS["waiting"]:
+        if not line.runs and not line.waits:
             left_out[line.state] += 1
             continue
-        facts = _facts(line, runs=runs)
+        facts = _facts(line)
         needed = {"NumCPUs": facts["cores"], "UserId": facts["user"], "Partition": facts["partition"]}
-        needed |= {"NodeList": line.text("NodeList"), "StartTime": line.time("StartTime")} if runs else {}
+        needed |= {"NodeList": line.text("NodeList"), "StartTime": line.time("StartTime")} if line.runs else {}
         if lacking := [key for key, value in needed.items() if not value]:
             value = f"no value for job {line.job}"
             problems.found("missing-field", [line.number or 1], value=value, field=line.key(lacking[0]))
             skipped.append(line.job)
-        elif runs:
+        elif line.runs:
             running.append(_running(line, facts, moment))
         else:
             waiting += _waiting(line, facts, moment)
@@ -308,13 +306,13 @@ def _jobs_at(moment: int, lines: Iterable[_Line], problems: Problems) -> Cluster
     running.sort(key=lambda job: (job.start, fields_of(job.job)))
     waiting.sort(key=lambda job: (-job.priority, job.submit))
     note = f"{len(skipped)} jobs without a needed field are left out: {', '.join(skipped[:5])}"
-    notes = (note,) if skipped else ()
+    notes = (note,) * bool(skipped)
     return ClusterState(moment, tuple(running), tuple(waiting), left_out=dict(left_out), notes=notes)
 
 
-def _facts(line: _Line, *, runs: bool) -> dict[str, Any]:
+def _facts(line: _Line) -> dict[str, Any]:
     """Return the fields that running and waiting jobs have."""
-    key = "AllocTRES" if runs else "ReqTRES"
+    key = "AllocTRES" if line.runs else "ReqTRES"
     amounts = dict(named_values(line.text(key)))
     counts = {name: line.count(key, n) for name, n in amounts.items() if name.startswith((CPU, GPUS, LICENCE))}
     memory = values.memory(amounts.get(MEMORY, "0").encode())[0]
