@@ -43,6 +43,12 @@ MOST = 1000
 """Largest number of workers: each is a process."""
 
 
+def check_count(workers: int) -> None:
+    """Raise `InputError` for a number of workers that is not possible."""
+    if not 1 <= workers <= MOST:
+        raise InputError(f"{workers} workers; expected at least 1 and at most {MOST:,}", field="workers")
+
+
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
@@ -88,8 +94,7 @@ class Processes:
         prepare: Callable[..., None] | None = None,
         given: Sequence[Any] = (),
     ) -> None:
-        self.workers = workers
-        self._context = context or started_by()
+        self.workers, self._context = workers, context or started_by()
         self._prepare, self._given = prepare, tuple(given)
         self._start()
 
@@ -218,8 +223,7 @@ class Workers:
         prepare: Callable[[Callable[[str], None]], None] | None = None,
         preload: Callable[[], None] | None = None,
     ) -> None:
-        if not 1 <= count <= MOST:
-            raise InputError(f"{count} workers; expected 1 to {MOST}", field="workers")
+        check_count(count)
         self.count, self._share, self._prepare, self._preload = count, tuple(share), prepare, preload
         self._say = say or (lambda text: warnings.warn(text, stacklevel=4))
         self._listeners: dict[int, Callable[..., None]] = {}
@@ -271,8 +275,7 @@ class Workers:
         here = _Here(partial(work, *args, **more, **hearing))
         if self._processes is None:
             return here
-        sent = [*args, *more.values()]
-        number = len(self._listeners)
+        sent, number = [*args, *more.values()], len(self._listeners)
         self._listeners[number] = progress or _unheard
         try:
             task = packed((work, args, more), references(self._share))

@@ -592,7 +592,7 @@ def test_many_damaged_inputs_are_read_or_refused_with_their_names(name: str, tmp
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("count", [80, pytest.param(2_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [80, pytest.param(2_500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", STATES)
 def test_damaged_states_are_read_or_refused_with_their_names(name: str, count: int, tmp_path: Path) -> None:
     attack(name, tmp_path, count)

@@ -142,7 +142,7 @@ def test_a_worker_that_is_at_work_ends_with_the_others() -> None:
 
 def test_no_workers_are_refused() -> None:
     for count in (0, 1001):
-        with pytest.raises(InputError, match=f"{count} workers; expected 1 to 1000"), crew(count):
+        with pytest.raises(InputError, match=f"{count} workers; expected at least 1 and at most 1,000"), crew(count):
             pass
 
 

@@ -29,6 +29,7 @@ from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
 from gridsim.number_formatting import counted
 from gridsim.result import versions
+from gridsim.workers import check_count
 
 _ENOUGH = 5.0
 """Seconds after which a worker returns its finished units; the remaining ones are submitted again."""
@@ -190,8 +191,7 @@ def run_campaign(
     UserWarning
         For damaged results, which are repeated, and for a store without checksums.
     """
-    if workers < 1:
-        raise InputError(f"{workers} workers; expected at least 1", field="workers")
+    check_count(workers)
     shard, store = shard or Shard(), Store(folder)
     place = None if data is None else Path(data).resolve()
     with store.held(shard):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridsim.campaign.paper import Claim, Order, Paper, Reproduced, paper_named, papers, reproduce
 from gridsim.errors import InputError
+from gridsim.workers import check_count
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
@@ -41,8 +42,7 @@ def _cited(known: Mapping[str, Paper]) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> int:
     """Run, draw and print the results; return 1 if a figure could not be made."""
-    if args.workers < 1:
-        raise InputError(f"{args.workers} workers; expected at least 1", field="--workers")
+    check_count(args.workers)
     known = papers()
     if args.list:
         _list(known)

@@ -77,7 +77,7 @@ class JobForecast:
     observed : mapping of float to (int, int)
         Hits and number of the last judged forecasts of each level.
     remark : str
-        Begin time or dependency of the job.
+        Begin time or dependency of the job, or the limit that blocks it now and is part of the simulation.
     not_modelled : str
         Limit that blocks the job and is not modelled; empty if there is none.
     slurm : float or None

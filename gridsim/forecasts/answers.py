@@ -153,10 +153,8 @@ def forecast(
         if failures is not None and failures.need_nodes and not on_nodes:
             message = "need nodes, and a live state is one pool of cores; expected --maintenance"
             raise InputError(message, field="failures")
-        log = log if new is None else new.in_state(log, history)
+        log = log if new is None else new.in_state(log, history, make_policy(policy))
         start = StartingPoint.of(log, on_nodes=on_nodes, policy=make_policy(policy))
-        if new is not None:
-            new.check(start.platform, sited=True)  # nodes are ignored
         found = _of_state(log, start, history, Machine(platform or start.platform, policy, run_options), asked)
     else:
         log = jobs_of(log, [make_policy(policy)])
@@ -182,7 +180,7 @@ def forecast(
     calibration = Calibration(pairs, found.forecaster.options.horizon) if calibrate else None
     answer = _answer(found, policy, places, sample, calibration)
     if plain is not None:
-        answer = replace(answer, jobs=_compared(found, plain, places, answer, workers))
+        answer = replace(answer, jobs=_compared(found, plain, answer, workers))
     if tried:
         answer = replace(answer, shapes=found.forecaster.shapes(found.state, places[0], tried))
     return replace(answer, empty=found.forecaster.until_empty(found.state)) if until_empty else answer
@@ -194,6 +192,8 @@ def forecaster_of(
     """Return the forecasts of a log, with its recorded schedule or that of the policy."""
     log.require_rigid("only rigid jobs have forecasts", field="workload")
     machine = Machine(platform or machine_for(log, policies=[make_policy(policy)]), policy, run_options)
+    if len(list(machine.platform.clusters())) > 1:
+        raise InputError("has several clusters; expected one, of which the state is known", field="platform")
     options = replace(options, source=options.source or ("recorded" if log.has_recorded_schedule else "simulated"))
     if options.source == "simulated":
         record = machine.run(replace(log, reactions=None))
@@ -282,10 +282,9 @@ def _other_shapes(
     """Return the other shapes of the only job, by the options."""
     if len(places) != 1:
         raise InputError("is for one job; expected --job or --cores", field="instead" if instead else "shapes")
-    row, most = found.state.waiting[places[0]], found.forecaster.machine.platform.cores
-    own = int(found.forecaster.log.cores[row]), float(found.forecaster.history.limit[row])
-    tried = shapes_of(*own, instead, parts)
-    if (widest := max((cores for cores, _ in tried), default=0)) > most:
+    own, row = found.forecaster, found.state.waiting[places[0]]
+    tried = shapes_of(int(own.log.cores[row]), float(own.history.limit[row]), instead, parts)
+    if (widest := max((cores for cores, _ in tried), default=0)) > (most := own.machine.platform.cores):
         raise InputError(f"{widest} cores; expected 1 to {most}, those of the machine", field="instead")
     return tried
 
@@ -321,10 +320,11 @@ def _answer(
 ) -> Answer:
     """Return the answer under a policy, as it was given."""
     forecaster, state, options = found.forecaster, found.state, found.forecaster.options
-    runs = forecaster.runs(state)
+    runs, own = forecaster.runs(state), (found.earlier or forecaster).machine  # windows can replace its platform
     by_limits = runs.by_requested_walltimes(asked)
     requested = np.where(by_limits < NEVER, by_limits, np.inf).tolist()
-    stated = {} if found.known is None else {job.job: _stated(job, found.known.at) for job in found.known.waiting}
+    site = getattr(make_policy(policy), "site", None)
+    stated = {} if found.known is None else {job.job: _stated(job, found.known.at, site) for job in found.known.waiting}
     earlier: dict[str, Any] = {"known": calibration and calibration.known(state.at)}
     earlier["observed"] = _observed(calibration) if calibration else {}
     jobs = []
@@ -352,7 +352,7 @@ def _answer(
     what |= {"machine": forecaster.machine.platform.cores, "running": len(state.running), "waiting": len(state.waiting)}
     what |= {"busy": forecaster.busy(state), "jobs": [jobs[i] for i in order], "samples": sample[:, order]}
     what |= {"futures": options.futures, "horizon": options.horizon, "seed": options.seed}
-    what["cluster_state"] = found.known or cluster_state(state, forecaster.log, found.ids, forecaster.machine.platform)
+    what["cluster_state"] = found.known or cluster_state(state, forecaster.log, found.ids, own.platform)
     return Answer(at=float(state.at), calendar=calendar_of(forecaster.log.provenance), **what)
 
 
@@ -370,29 +370,29 @@ def _without(machine: Machine) -> Machine:
     return machine._replace(options=options, policy=policy)
 
 
-def _compared(
-    found: _Moment, plain: Machine, asked: Sequence[int], answer: Answer, workers: int | Workers
-) -> list[JobForecast]:
+def _compared(found: _Moment, plain: Machine, answer: Answer, workers: int | Workers) -> list[JobForecast]:
     """Return the jobs with their delay by windows, reservations and failures, in the same futures.
 
     Nodes of a live state that take no new jobs take none in either case.
     """
-    without = _sample(found._replace(forecaster=replace(found.forecaster, machine=plain)), asked, workers)
-    column = {found.ids[place]: waits for place, waits in zip(asked, without.T, strict=True)}
-    jobs = []
-    for job, waits in zip(answer.jobs, answer.samples.T, strict=True):
-        delay = np.minimum(waits, answer.horizon) - np.minimum(column[job.job], answer.horizon)
-        jobs.append(replace(job, delay=(float(np.median(delay)), int((delay >= EARLIER).sum()))))
+    place, jobs = {name: number for number, name in enumerate(found.ids)}, []
+    found = found._replace(forecaster=replace(found.forecaster, machine=plain))
+    without = _sample(found, [place[job.job] for job in answer.jobs], workers)
+    for job, *waits in zip(answer.jobs, answer.samples.T, without.T, strict=True):
+        own, other = np.minimum(waits, answer.horizon)
+        jobs.append(replace(job, delay=(float(np.median(own - other)), int((own - other >= EARLIER).sum()))))
     return jobs
 
 
-def _stated(job: WaitingJob, at: int) -> dict[str, Any]:
-    """Return what a live state says of a job: begin or dependency, a limit without a model, and Slurm's estimate."""
+def _stated(job: WaitingJob, at: int, site: Any) -> dict[str, Any]:
+    """Return what a live state says of a job: begin, dependency, limit (a *site* can have them), Slurm's estimate."""
     after = ", ".join(name for _, name, _ in job.after)
+    modelled = site is not None and site.enforce and bool(site.qos or site.associations)
+    limit = job.reason if job.reason.startswith(_UNMODELLED) else ""
     remarks = {"after": f"after job {after}", "not before": f"not before {job.eligible}"}
-    blocked = job.reason if job.reason.startswith(_UNMODELLED) else ""
+    remark = remarks.get(job.kind, f"blocked now by {limit}" if limit and modelled else "")
     estimate = None if job.slurm_start is None else float(max(job.slurm_start - at, 0))
-    return {"remark": remarks.get(job.kind, ""), "not_modelled": blocked, "slurm": estimate}
+    return {"remark": remark, "not_modelled": "" if modelled else limit, "slurm": estimate}
 
 
 def backtest_forecasts(

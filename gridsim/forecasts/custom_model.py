@@ -50,8 +50,7 @@ class KnownJobs(NamedTuple):
         many = int(np.searchsorted(history.submit, state.at, side="right"))
         start = np.where(history.start <= state.at, history.start, -1)[:many]
         run = np.where(history.end <= state.at, history.run, -1)[:many]
-        columns = (history.submit, history.limit, history.cores, history.user)
-        submit, limit, cores, user = (it[:many].copy() for it in columns)
+        submit, limit, cores, user = (getattr(history, name)[:many].copy() for name in cls._fields[:4])
         rows = state.running.copy(), state.waiting.copy()
         return cls(submit, limit, cores, user, start, run, *rows, state.elapsed // MICROSECOND)
 

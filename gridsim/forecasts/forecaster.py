@@ -103,8 +103,7 @@ class Forecaster:
     def with_job(self, new: NewJob, at: int) -> Forecaster:
         """Return the forecasts of the jobs submitted up to a moment, and of one more that is submitted then."""
         come, (log, new) = self.log.submit <= at * MICROSECOND, new.in_log(self.log, make_policy(self.machine.policy))
-        labels: Any = new.labels
-        log = with_job(log.select(come), at * MICROSECOND, new.cores, to_us(new.walltime), labels, new.demand)
+        log = with_job(log.select(come), at * MICROSECOND, new.cores, to_us(new.walltime), new.labels, new.demand)
         reason = None if new.demand is None else self.machine.run(log.select(slice(-1, None))).reason
         if reason is not None and reason[0]:
             raise impossible(reason[0])
@@ -248,21 +247,17 @@ class Forecaster:
             interval, so that those of overlapping intervals are the same.
         """
         marks, history, found = _spread if known is None else _fixed, self.history, []
-        if first > last:
-            return []
         if ask == "pending":
             for at in marks(math.ceil(first), math.floor(last), most).tolist():
                 if len(waiting := self.state(at).waiting):
                     found.append((at, int(stream(self.options.seed, "forecasts", at).choice(waiting))))
         else:
-            stays = (history.start - history.submit > self._reaction) & (history.left - history.submit > self._reaction)
-            rows = np.flatnonzero(stays)
-            moments = history.submit[rows] + self._reaction
-            low, high = np.searchsorted(moments, [math.ceil(first), math.floor(last) + 1]).tolist()
-            chosen = marks(low, high - 1, most)
-            found = list(zip(moments[chosen].tolist(), rows[chosen].tolist(), strict=True))
-        until = NEVER - 1 if known is None else known
-        return [(at, row) for at, row in found if history.left[row] > until]
+            moments = history.submit + self._reaction
+            rows = np.flatnonzero((history.start > moments) & (history.left > moments))
+            low, high = np.searchsorted(moments[rows], [math.ceil(first), math.floor(last) + 1]).tolist()
+            chosen = rows[marks(low, high - 1, most)]
+            found = list(zip(moments[chosen].tolist(), chosen.tolist(), strict=True))
+        return [(at, row) for at, row in found if history.left[row] > (NEVER - 1 if known is None else known)]
 
     def pairs(
         self, questions: Sequence[Question], workers: int | Workers = 1, progress: Progress | None = None

@@ -169,9 +169,9 @@ class Judged(NamedTuple):
 
 def uncalibrated(pair: Pair) -> Judged:
     """Return a forecast with the raw intervals of the futures."""
-    raw = {level: raw_interval(pair.futures, level) for level in LEVELS}
-    none = np.zeros(0, dtype=np.int64)
-    return Judged("futures", none, {level: Interval(it, (), (0.0, 0.0), it) for level, it in raw.items()})
+    raw = ((level, raw_interval(pair.futures, level)) for level in LEVELS)
+    found = {level: Interval(ends, (), (0.0, 0.0), ends) for level, ends in raw}
+    return Judged("futures", np.zeros(0, dtype=np.int64), found)
 
 
 @dataclass(eq=False)
@@ -209,8 +209,7 @@ class Calibration:
             self._raw[source] = np.array(ends).reshape(len(LEVELS), len(samples), 2)
             losses = (loss(np.minimum(it, self.horizon), wait) for it, wait in zip(samples, near, strict=True))
             self._loss[source] = np.array(list(losses))
-        self._nominal = np.array([[(1 - level) / 2] * 2 for level in LEVELS])
-        self._shares = self._nominal  # of misses, by level and side
+        self._nominal = self._shares = np.array([[(1 - level) / 2] * 2 for level in LEVELS])  # of misses, by side
         self._pending: list[tuple[float, int, npt.NDArray[np.bool_]]] = []
         self.judged: list[Judged | None] = []
         for number, pair in enumerate(self.pairs):

@@ -54,8 +54,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, least in (("futures", LEAST_FUTURES), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
+            if not isinstance(value := getattr(self, name), int | np.integer) or value < least:
                 raise InputError(f"is {value}; expected a whole number from {least}", field=name)
         if not 3600 <= self.horizon <= 3650 * 86_400:
             raise InputError(f"is {self.horizon:g} s; expected at least 1 h and at most 3650 d", field="horizon")

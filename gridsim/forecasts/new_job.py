@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -50,7 +51,7 @@ class NewJob(NamedTuple):
 
     cores: int
     walltime: float
-    labels: Mapping[str, str | int] = {}
+    labels: Mapping[str, Any] = {}
     demand: Demand | None = None
 
     def check(self, platform: Platform, *, sited: bool = False) -> None:
@@ -67,9 +68,10 @@ class NewJob(NamedTuple):
         if self.demand is not None and self.demand.tasks and not has_nodes:
             message = "the machine is one pool, but the job has tasks; give --platform with nodes, slurm, or cores"
             raise InputError(message, field="demand")
-        cores, most = self.cores, platform.cores
-        if not isinstance(cores, int | np.integer) or not 1 <= cores <= most:
-            raise InputError(f"{cores!r} cores; expected 1 to {most}, the cores of the machine", field="cores")
+        if not isinstance(self.cores, int | np.integer) or not 1 <= self.cores <= platform.cores:
+            raise InputError(
+                f"{self.cores!r} cores; expected 1 to {platform.cores}, the cores of the machine", field="cores"
+            )
         if not 0 < self.walltime < seconds(NEVER - 1) or not to_us(float(self.walltime)):
             raise InputError(f"{self.walltime:g} s; expected a finite walltime above 0 s", field="walltime")
 
@@ -93,16 +95,14 @@ class NewJob(NamedTuple):
         InputError
             For a name that is unknown, with similar names.
         """
-        names = {label: it for label, it in self.labels.items() if isinstance(it, str)}
-        workload, found = owned(workload, names, [policy])
-        labels, demand = {**self.labels, **found}, self.demand
+        (workload, labels), demand = owned(workload, self.labels, [policy]), self.demand
         if demand is not None and capabilities_of(policy).site:
             for label, value in policy.labels_of(demand).items():
                 workload, labels[label] = _numbered(workload, label, value, [str(value)])
             demand = None
         return workload, self._replace(labels=labels, demand=demand)
 
-    def in_state(self, state: ClusterState, history: Workload | None = None) -> ClusterState:
+    def in_state(self, state: ClusterState, history: Workload | None = None, policy: Any = None) -> ClusterState:
         """Return the state with the job at the end of its queue.
 
         Parameters
@@ -111,6 +111,8 @@ class NewJob(NamedTuple):
             The state.
         history : Workload, optional
             Log of the cluster, whose names are also accepted.
+        policy : object, optional
+            The policy; names in its site are also accepted.
 
         Returns
         -------
@@ -120,33 +122,36 @@ class NewJob(NamedTuple):
         Raises
         ------
         InputError
-            For a name that is unknown, with similar names.
+            For cores or a walltime that are not possible, and for a name that is unknown, with similar names.
         """
+        up = sum(node.cores for node in state.nodes if node.state != "down")
+        self.check(Platform.single(max(up, 1)), sited=True)  # nodes are ignored
         for label, name in self.labels.items():
-            known = {getattr(job, label) for job in (*state.running, *state.waiting)} if label in LABELS else set()
+            known = {*_names_of_sites([] if policy is None else [policy], label)}
+            known |= {part for job in (*state.running, *state.waiting) for part in getattr(job, label).split(",")}
             known |= set() if history is None else {*history.names.get(label, ())}
-            if name not in known:
-                raise _unknown(label, str(name), [*filter(None, known)])
-        asked = requested(self.cores, int(self.walltime), self.labels, self.demand)
+            known |= {part for node in state.nodes for part in node.partitions} if label == "partition" else set()
+            _require_known(label, str(name), [*filter(None, known)])
+        asked = requested(self.cores, math.ceil(self.walltime), self.labels, self.demand)
         return replace(state, waiting=(*state.waiting, WaitingJob(**asked, job=NAME, submit=state.at)))
 
 
 def owned(
-    workload: Workload, names: Mapping[str, str], policies: Iterable[Any] = ()
+    workload: Workload, names: Mapping[str, str | int], policies: Iterable[Any] = ()
 ) -> tuple[Workload, dict[str, int]]:
     """Return the numbers of names by label, and the workload with these names.
 
     Parameters
     ----------
-    names : mapping of str to str
-        Name by label, as in the log; numbers if the log has no names.
+    names : mapping of str to str or int
+        Name by label, as in the log, or its number in the workload.
     policies : iterable of object
         Policies; names in their sites are also accepted (`gridsim.model.site.Site.names`).
 
     Raises
     ------
     InputError
-        For a name that is neither in the log nor in a site, with similar names.
+        For a name that is neither in the log nor in a site, with similar names, and for a number without a name.
 
     Examples
     --------
@@ -154,13 +159,21 @@ def owned(
     >>> owned(log, {"user": "7"})[1]
     {'user': 7}
     """
-    sites = [policy.site for policy in policies if capabilities_of(policy).site and policy.site is not None]
-    found: dict[str, int] = {}
+    policies, found = list(policies), dict[str, int]()
     for label, name in names.items():
-        if label not in LABELS:
-            raise InputError(f"is not a property of a job; expected one of {', '.join(LABELS)}", field=label)
-        workload, found[label] = _numbered(workload, label, name, [it for site in sites for it in site.names(label)])
+        of_sites, most = _names_of_sites(policies, label), len(workload.names.get(label) or ()) or NEVER
+        if not isinstance(name, str) and not (isinstance(name, int | np.integer) and UNKNOWN <= name < most):
+            raise InputError(f"is {name!r}; expected a name, or its number in the workload", field=label)
+        workload, found[label] = _numbered(workload, label, name, of_sites)
     return workload, found
+
+
+def _names_of_sites(policies: Iterable[Any], label: str) -> list[str]:
+    """Return the names of a label in the sites of policies."""
+    if label not in LABELS:
+        raise InputError(f"is not a property of a job; expected one of {', '.join(LABELS)}", field=label)
+    sites = [policy.site for policy in policies if capabilities_of(policy).site and policy.site is not None]
+    return [name for site in sites for name in site.names(label)]
 
 
 def _numbered(workload: Workload, label: str, name: str | int, of_sites: list[str]) -> tuple[Workload, int]:
@@ -177,11 +190,7 @@ def _numbered(workload: Workload, label: str, name: str | int, of_sites: list[st
         return workload, numbers[name]
     if name in names and name:
         return workload, names.index(name)
-    known = dict.fromkeys([*filter(None, names), *of_sites])
-    parts = name.split(",") if label == "partition" else [name]
-    for part in parts:
-        if part not in known:
-            raise _unknown(label, part, list(known))
+    _require_known(label, name, [*dict.fromkeys([*filter(None, names), *of_sites])])
     added = {"labels": {**workload.labels, label: column}, "names": {**workload.names, label: (*names, name)}}
     return replace(workload, **added), len(names)  # type: ignore[arg-type]
 
@@ -191,6 +200,13 @@ def impossible(reason: str) -> InputError:
     what, _, pool = reason.partition(":")
     why = f"it requests more of pool '{pool}' than the machine has" if pool else _IMPOSSIBLE.get(what, what)
     return InputError(f"the empty machine can never hold it: {why}", field="demand")
+
+
+def _require_known(label: str, name: str, known: list[str]) -> None:
+    """Raise an error for a name that is unknown; a job can request several partitions, separated by commas."""
+    for part in name.split(",") if label == "partition" else [name]:
+        if part not in known:
+            raise _unknown(label, part, known)
 
 
 def _unknown(label: str, name: str, known: list[str]) -> InputError:

@@ -182,7 +182,7 @@ class StateNode:
         return tuple(
             cls(
                 node=name,
-                cores=group.capacity["cores"],
+                cores=group.capacity.get("cores", 0),
                 memory=group.capacity.get("memory", 0),
                 gpus={group.gpu_kind: group.gpus} if group.gpus else {},
                 weight=group.weight,

@@ -405,7 +405,7 @@ def test_results_of_something_else_are_refused(
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("--workers", "0"), "0 workers; expected 1 to 1000"),
+        (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
         (("--shard", "4/3"), "'4/3' is not a part"),
         (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),

@@ -21,6 +21,7 @@ from gridsim.forecasts.intervals import LEVELS
 from gridsim.forecasts.model import Options
 from gridsim.forecasts.new_job import NewJob
 from gridsim.model.dates import Calendar
+from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.presets import policy as make_policy
 from gridsim.report.forecast_text import sentence, sentences, times
@@ -192,10 +193,50 @@ def test_a_job_that_is_not_submitted_yet_waits_behind_the_jobs_of_a_live_state()
     assert found.cluster_state is not None
     assert (last := found.cluster_state.waiting[-1]).submit == known.at
     assert (last.cores, last.limit, last.user, last.kind) == (cores, 3600, user, "queued")
-    with pytest.raises(InputError, match="'nobody' is not a user of the log, the state or the site"):
-        gs.forecast(known, new=gs.NewJob(1, 60.0, {"user": "nobody"}), arrivals=False)
+    with pytest.raises(InputError, match="'eve' is not a user of the log, the state or the site"):
+        gs.forecast(known, new=gs.NewJob(1, 60.0, {"user": "eve"}), arrivals=False)
     with pytest.raises(InputError, match=f"expected 1 to {cores}"):
         gs.forecast(known, new=gs.NewJob(cores + 1, 60.0), arrivals=False)
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (NewJob(2, math.inf), "'walltime': inf s; expected a finite walltime"),
+        (NewJob(2, math.nan), "'walltime': nan s; expected a finite walltime"),
+        (NewJob(2, -1.0), "'walltime': -1 s; expected a finite walltime"),
+        (NewJob(0, 60.0), "'cores': 0 cores; expected 1 to"),
+        (NewJob(1.5, 60.0), "'cores': 1.5 cores; expected 1 to"),  # type: ignore[arg-type]
+        (NewJob(2, 60.0, {"colour": "red"}), "'colour': is not a property of a job"),
+    ],
+)
+def test_a_job_that_is_not_possible_in_a_live_state_has_one_clear_error(new: NewJob, message: str) -> None:
+    state = state_of(json.loads((Path(__file__).parent / "golden" / "f07-world.json").read_text())["state"])
+    with pytest.raises(InputError, match=message):
+        gs.forecast(state, new=new, arrivals=False)
+
+
+def test_partitions_of_nodes_are_known_without_jobs_and_a_short_walltime_is_a_limit() -> None:
+    state = state_of(json.loads((Path(__file__).parent / "golden" / "f07-world.json").read_text())["state"])
+    idle = replace(state, running=(), waiting=(), nodes=tuple(replace(it, partitions=("gpu",)) for it in state.nodes))
+    found = gs.forecast(idle, new=gs.NewJob(1, 0.5, {"partition": "gpu"}), arrivals=False)
+    assert (found.jobs[0].limit, found.jobs[0].requested) == (1, 0)
+    with pytest.raises(InputError, match="'cpu' is not a partition"):
+        gs.forecast(idle, new=gs.NewJob(1, 60.0, {"partition": "gpu,cpu"}), arrivals=False)
+
+
+@pytest.mark.parametrize(("label", "number"), [("user", 3), ("user", -2), ("user", None), ("colour", 1)])
+def test_numbers_of_labels_are_checked(label: str, number: Any) -> None:
+    log = replace(busy_log(), names={"user": ("ann", "bob", "cy")})
+    log = replace(log, labels={"user": log.labels["user"] % 3})
+    with pytest.raises(InputError, match=label):
+        gs.forecast(log, at=AT, new=gs.NewJob(1, 60.0, {label: number}), futures=19, calibrate=False)
+
+
+def test_several_clusters_are_an_error() -> None:
+    machine = gs.Platform(RouterSpec("r", (ClusterSpec("x", 8), ClusterSpec("y", 8))))
+    with pytest.raises(InputError, match="has several clusters"):
+        gs.forecast(busy_log(), at=AT, platform=machine, futures=19, calibrate=False)
 
 
 def test_a_job_that_is_not_submitted_yet_can_request_tasks() -> None:

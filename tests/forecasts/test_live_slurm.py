@@ -233,3 +233,23 @@ def test_nodes_of_the_state_and_of_the_configuration_are_compared(tmp_path: Path
     # A node of the configuration that the state does not list is closed.
     policy.write_text(CONF.format(nodes=3, state="UP"))
     assert World.from_state(state, f"slurm?conf={policy}").platform.cores == 12
+
+
+def test_a_limit_that_slurm_models_is_named_as_the_reason_and_blocks_the_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A QOS with at most four cores: job 2 waits for job 1, although n2 is idle."""
+    jobs = [running(1, "n1", 4, 500), waiting(2, 4, 300, Reason="QOSGrpCpuLimit")]
+    place = live(tmp_path / "c", jobs, ["ALLOCATED", "IDLE"])
+    state = read_slurm_state(place)
+    plain = gs.forecast(state, policy="easy", futures=19, arrivals=False).jobs[0]
+    assert (plain.not_modelled, plain.remark, plain.requested) == ("QOSGrpCpuLimit", "", 0)
+    conf = place / "slurm.conf"
+    (bare,) = gs.forecast(state, policy=Spec("slurm", {"conf": str(conf)}), job=2, futures=19, arrivals=False).jobs
+    assert (bare.not_modelled, bare.remark) == ("QOSGrpCpuLimit", ""), "the limits are unknown"
+    conf.write_text("AccountingStorageEnforce=limits,qos\n" + conf.read_text())
+    (place / "qos.txt").write_text("Name|Priority|GrpTRES\nnormal|0|cpu=4\n")
+    assert main(["forecast", "--live", str(place), "--no-arrivals", "--policy", "slurm", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["jobs"]
+    assert (found["not_modelled"], found["remark"]) == ("", "blocked now by QOSGrpCpuLimit")
+    assert 500 <= found["requested"] <= 500 + LATE
